@@ -1,0 +1,66 @@
+/* device.h - what one GPU of a system achieves: the constants of the cost models, with their sources.
+ *
+ * Constants live in model/calibration/NAME.json (named by the topology's `calibration`), one figure each
+ * with kind and source; peaks and port bandwidths come from the topology. No number is hidden in code.
+ */
+#ifndef MS_MODEL_DEVICE_H
+#define MS_MODEL_DEVICE_H
+
+#include "topologies/topology.h"
+
+/* Number formats of matrix work: names of --precision. */
+enum ms_dtype {
+    MS_DTYPE_BF16,
+    MS_DTYPE_FP8_CS,    /* FP8, current scaling per tensor */
+    MS_DTYPE_FP8_BLOCK, /* FP8, 1x128 and 128x128 blocks */
+    MS_DTYPE_MXFP8,     /* FP8, 1x32 blocks, scales in hardware */
+    MS_DTYPE_NVFP4,
+    MS_N_DTYPES
+};
+extern const char *const MS_DTYPE_NAMES[]; /* "bf16", "fp8-cs", ..., NULL */
+
+/* Bytes of one element with its share of block scales: 2, 1, 1.03125, 1.03125, 0.5625.
+ * Source: facts on block formats in docs/costs.md (1x128 FP32 scales, 1x32 E8M0, 1x16 E4M3). */
+double ms_dtype_bytes(enum ms_dtype dtype);
+
+/* Constants of matrix kernels in one format. */
+struct ms_gemm_constants {
+    struct ms_figure peak;     /* [flop/s] achieved by large dense GEMMs, kernel only */
+    struct ms_figure grouped;  /* ratio: achieved grouped / dense at large sizes, <= 1 */
+    struct ms_figure launch;   /* [s] fixed time of one kernel inside a graph */
+    struct ms_figure fill;     /* [elements of k] work lost per tile to fill and drain the pipeline */
+};
+
+struct ms_device {
+    const struct ms_topology *topo; /* borrowed */
+    struct ms_gemm_constants gemm[MS_N_DTYPES];
+    struct ms_figure tile_m, tile_n; /* output tile of the dense and grouped kernels */
+    struct ms_figure attention_forward;      /* [flop/s] causal training attention, BF16 */
+    struct ms_figure attention_backward;     /* [flop/s] */
+    struct ms_figure attention_forward_fp8;  /* [flop/s] with FP8 operands; 0: no such kernel */
+    struct ms_figure attention_backward_fp8;
+    struct ms_figure memory_bandwidth; /* [B/s] achieved by memory-bound kernels */
+    struct ms_figure memory_launch;    /* [s] fixed time of one memory-bound kernel */
+    struct ms_figure host_launch;      /* [s] CPU time to launch one kernel without CUDA graphs */
+    struct ms_figure ring_bandwidth;   /* [B/s] bus bandwidth of ring collectives over NVLink */
+    struct ms_figure nic_bandwidth;    /* [B/s] usable of one NIC */
+    struct ms_figure collective_launch; /* [s] fixed time of one NCCL collective */
+    struct ms_figure ring_step_nvlink; /* [s] latency of a ring step inside a domain */
+    struct ms_figure ring_step_nic;    /* [s] between domains */
+    struct ms_figure collective_ramp;  /* [s] ramp-up intercept of large collectives */
+    struct ms_figure exchange_alltoall; /* [B/s] per-GPU port rate achieved: NCCL grouped send/recv */
+    struct ms_figure exchange_fused;    /* [B/s] DeepEP, Hybrid-EP, NCCL EP over NVLink, enough SMs */
+    struct ms_figure exchange_per_sm;   /* [B/s] a fused exchange moves per SM it holds */
+    struct ms_figure exchange_launch;   /* [s] fixed time of one dispatch or combine */
+    struct ms_figure exchange_per_rank; /* [s] added per EP rank (index exchange, flags) */
+};
+
+/* Field table of the calibration file; *n entries. */
+const struct ms_field *ms_device_fields(size_t *n);
+
+/* Reads the calibration the topology names. A format the GPU lacks has peak 0. MS_E_INPUT with
+ * file:line:key. `*out` borrows `topo`. */
+MS_MUST_CHECK enum ms_status ms_device_load(const struct ms_topology *topo, struct ms_device *out,
+                                            struct ms_error *err);
+
+#endif
