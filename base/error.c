@@ -20,6 +20,14 @@ int ms_status_exit(enum ms_status status)
     return 3;
 }
 
+/* Text from the user's files must not break the line or drive his terminal. */
+static void print_only(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            *text = '?';
+}
+
 enum ms_status ms_fail(struct ms_error *err, enum ms_status code, const char *where,
                        const char *fmt, ...)
 {
@@ -30,6 +38,8 @@ enum ms_status ms_fail(struct ms_error *err, enum ms_status code, const char *wh
         va_start(args, fmt);
         vsnprintf(err->text, sizeof(err->text), fmt, args);
         va_end(args);
+        print_only(err->where);
+        print_only(err->text);
     }
     return code;
 }

@@ -31,7 +31,8 @@ struct ms_error {
 /* Exit status of the process for `status` (0, 1, 2 or 3). */
 int ms_status_exit(enum ms_status status);
 
-/* Fills `err` (may be NULL) and returns `code`. `where` may be NULL. `code` is never MS_OK. */
+/* Fills `err` (may be NULL) and returns `code`. `where` may be NULL. `code` is never MS_OK.
+ * Longer texts are cut; control characters become '?', so that an error is one line. */
 MS_MUST_CHECK MS_PRINTF(4, 5) enum ms_status ms_fail(struct ms_error *err, enum ms_status code,
                                                      const char *where, const char *fmt, ...);
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -63,35 +64,71 @@ static int write_fully(int fd, const char *text, size_t n)
     return 0;
 }
 
-enum ms_status ms_file_write(const char *path, const struct ms_buf *text, struct ms_error *err)
+/* The user named the place, so whatever goes wrong there is his to put right. */
+static enum ms_status fail_write(const char *path, int number, struct ms_error *err)
 {
-    char temporary[4096];
+    return ms_fail(err, MS_E_USAGE, path, "cannot write there: %s", strerror(number));
+}
+
+static enum ms_status write_stdout(const struct ms_buf *text, struct ms_error *err)
+{
+    if (write_fully(STDOUT_FILENO, text->text, text->length) != 0)
+        return ms_fail(err, MS_E_RUNTIME, "stdout", "cannot write: %s", strerror(errno));
+    return MS_OK;
+}
+
+/* The mode the target has, or the one that a new file gets here. */
+static enum ms_status target_mode(const char *path, mode_t *mode, struct ms_error *err)
+{
     struct stat st;
-    int fd, saved;
-    if (strcmp(path, "-") == 0) {
-        if (write_fully(STDOUT_FILENO, text->text, text->length) != 0)
-            return ms_fail(err, MS_E_RUNTIME, "stdout", "cannot write: %s", strerror(errno));
+    if (stat(path, &st) != 0) {
+        mode_t mask = umask(0);
+        umask(mask);
+        *mode = 0666 & ~mask;
         return MS_OK;
     }
+    if (!S_ISREG(st.st_mode))
+        return ms_fail(err, MS_E_USAGE, path, "exists and is not a regular file");
+    if (access(path, W_OK) != 0)
+        return fail_write(path, errno, err);
+    *mode = st.st_mode & 0777;
+    return MS_OK;
+}
+
+static enum ms_status replace(const char *path, mode_t mode, const struct ms_buf *text,
+                              struct ms_error *err)
+{
+    char temporary[PATH_MAX];
+    int fd, saved = 0;
     if ((size_t)snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path) >= sizeof(temporary))
         return ms_fail(err, MS_E_USAGE, path, "the name is too long");
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        return ms_fail(err, MS_E_USAGE, path, "exists and is not a regular file");
     fd = mkostemp(temporary, O_CLOEXEC);
     if (fd < 0)
-        return ms_fail(err, MS_E_USAGE, path, "cannot write there: %s", strerror(errno));
-    if (fchmod(fd, 0644) != 0 || write_fully(fd, text->text, text->length) != 0 || fsync(fd) != 0) {
+        return fail_write(path, errno, err);
+    if (fchmod(fd, mode) != 0 || write_fully(fd, text->text, text->length) != 0 || fsync(fd) != 0)
         saved = errno;
-        close(fd);
-        unlink(temporary);
-        return ms_fail(err, MS_E_RUNTIME, path, "cannot write: %s", strerror(saved));
-    }
-    if (close(fd) != 0 || rename(temporary, path) != 0) {
+    if (close(fd) != 0 && !saved)
         saved = errno;
-        unlink(temporary);
-        return ms_fail(err, MS_E_RUNTIME, path, "cannot write: %s", strerror(saved));
-    }
-    return MS_OK;
+    if (!saved && rename(temporary, path) != 0)
+        saved = errno;
+    if (!saved)
+        return MS_OK;
+    unlink(temporary);
+    return fail_write(path, saved, err);
+}
+
+enum ms_status ms_file_write(const char *path, const struct ms_buf *text, struct ms_error *err)
+{
+    char target[PATH_MAX];
+    enum ms_status status;
+    mode_t mode = 0;
+    if (strcmp(path, "-") == 0)
+        return write_stdout(text, err);
+    status = target_mode(path, &mode, err);
+    if (status != MS_OK)
+        return status;
+    /* Through a symbolic link: replace the file it stands for, not the link. */
+    return replace(realpath(path, target) ? target : path, mode, text, err);
 }
 
 int ms_file_exists(const char *path)

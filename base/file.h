@@ -10,8 +10,9 @@
 MS_MUST_CHECK enum ms_status ms_file_read(const char *path, size_t limit_bytes, struct ms_buf *out,
                                           struct ms_error *err);
 
-/* Atomically replaces `path` by `text`. "-" means stdout. An unwritable place is MS_E_USAGE (the user
- * named it); a failure while writing is MS_E_RUNTIME, and nothing is left behind. */
+/* Atomically replaces `path` by `text`. "-" means stdout. A symbolic link is followed; the mode of an old
+ * file is kept. Whatever fails at a place that the user named is MS_E_USAGE, at stdout MS_E_RUNTIME; a
+ * failure leaves the old file as it was and no temporary one. Not thread-safe (reads the umask). */
 MS_MUST_CHECK enum ms_status ms_file_write(const char *path, const struct ms_buf *text,
                                            struct ms_error *err);
 

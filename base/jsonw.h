@@ -1,5 +1,6 @@
 /* jsonw.h - writes JSON into a buffer as it goes, without building a tree. Numbers that are not finite
- * are a bug (a result may not be NaN) and abort. Keys are NULL inside arrays. */
+ * are a bug (a result may not be NaN) and abort. Keys are NULL inside arrays. Bytes of a text that are
+ * not UTF-8 (file names) become U+FFFD, so that the output is always valid. */
 #ifndef MS_BASE_JSONW_H
 #define MS_BASE_JSONW_H
 

@@ -57,8 +57,11 @@ void ms_grow(void **p, size_t *capacity, size_t n, size_t size)
     if (n < *capacity)
         return;
     wanted = *capacity ? *capacity : 16;
-    while (wanted <= n)
+    while (wanted <= n) {
+        if (wanted > SIZE_MAX / 2)
+            out_of_memory(n, size);
         wanted *= 2;
+    }
     *p = ms_realloc(*p, wanted, size);
     *capacity = wanted;
 }

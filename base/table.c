@@ -61,10 +61,13 @@ static void trim_line(struct ms_buf *out)
 
 void ms_table_print(const struct ms_table *table, int indent, struct ms_buf *out)
 {
+    size_t *widths = ms_calloc(table->n_columns, sizeof(*widths));
     MS_REQUIRE(table->n_cells % table->n_columns == 0);
+    for (size_t i = 0; i < table->n_columns; i++)
+        widths[i] = column_width(table, i);
     for (size_t i = 0; i < table->n_cells; i++) {
         size_t column = i % table->n_columns;
-        int pad = (int)(column_width(table, column) - display_width(table->cells[i]));
+        int pad = (int)(widths[column] - display_width(table->cells[i]));
         ms_buf_printf(out, "%*s", column ? 2 : indent, "");
         if (table->sides[column] == 'r')
             ms_buf_printf(out, "%*s%s", pad, "", table->cells[i]);
@@ -75,6 +78,7 @@ void ms_table_print(const struct ms_table *table, int indent, struct ms_buf *out
             ms_buf_puts(out, "\n");
         }
     }
+    free(widths);
 }
 
 void ms_table_free(struct ms_table *table)

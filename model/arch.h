@@ -25,9 +25,15 @@ struct ms_arch {
     char name[MS_TEXT_MAX];       /* built-in name or file stem */
     char model_type[MS_TEXT_MAX]; /* as in the config */
     int64_t hidden, vocab, n_layers, n_mtp; /* n_mtp: multi-token-prediction layers in the config */
-    bool tied_embeddings;
+    bool tied_embeddings, head_bias;
     enum ms_attention_kind attention;
-    bool attention_bias, qk_norm, attention_sinks;
+    bool attention_bias;     /* on q, k, v (MLA: on the two down-projections) */
+    bool attention_out_bias; /* on the output projection */
+    bool qk_norm, attention_sinks;
+    int64_t qk_norm_params;  /* weights of one layer's q and k norms; 0 if they have none (Llama 4) */
+    int64_t norms_per_layer; /* 2, or 4 where attention and MLP outputs are normed too */
+    bool norm_bias;          /* LayerNorm with bias instead of RMSNorm */
+    bool mlp_bias;           /* on the dense MLPs */
     int64_t heads, kv_heads, head_dim;                   /* GQA */
     int64_t q_lora_rank, kv_lora_rank;                   /* MLA */
     int64_t qk_nope_head_dim, qk_rope_head_dim, v_head_dim;
@@ -35,7 +41,8 @@ struct ms_arch {
     int64_t moe_ffn;    /* width of one gated expert */
     int64_t shared_ffn; /* total width of the shared experts; 0: none */
     bool shared_gate;   /* a hidden -> 1 gate on the shared expert (Qwen2-MoE) */
-    bool expert_bias, router_bias;
+    bool expert_bias;
+    bool router_bias;   /* one number per expert: linear bias, or the balancing correction of DeepSeek-V3 */
     int64_t n_experts, topk;         /* 0 for dense models */
     int64_t n_groups, topk_groups;   /* group-limited routing; 1, 1 if none */
     struct ms_layer_kind layers[MS_LAYERS_MAX]; /* [n_layers]; an MTP layer is like the last one */
@@ -52,14 +59,15 @@ struct ms_params {
     double head;           /* output head, 0 if tied */
     double final_norm;
     double attention;      /* one layer: projections, norms of q/kv, biases */
-    double norms;          /* one layer: the two RMSNorms */
+    double norms;          /* one layer: the norms around attention and MLP */
     double dense_mlp;      /* one dense layer's MLP */
     double router;         /* one MoE layer's gate, with correction bias */
     double expert;         /* one routed expert */
     double shared;         /* shared experts of one MoE layer, with their gate */
     double mtp_extra;      /* one MTP module besides its transformer layer: projection 2h x h, norms */
     double total;          /* the model as published: without MTP modules */
-    double active;         /* per token: top-k experts only */
+    double active;         /* per token: `total` less the experts that a token does not visit */
+    double active_without_embedding; /* the same less the input embedding table (GPT-OSS counts so) */
     double total_with_mtp; /* with n_mtp modules (embedding and head are shared) */
 };
 void ms_arch_params(const struct ms_arch *arch, struct ms_params *out);
@@ -80,14 +88,20 @@ struct ms_flops {
 /* `seq_len` > 0 tokens per sequence; `n_mtp` modules counted. */
 void ms_arch_flops(const struct ms_arch *arch, int64_t seq_len, int64_t n_mtp, struct ms_flops *out);
 
-/* One layer's core attention work forward: 2 S_eff (d_qk + d_v) H / 2 [flop/token], where S_eff is the mean
- * context of a causal query seen through the layer's span. */
+/* Mean number of keys that one of `seq_len` > 0 causal queries sees through the layer's span, the
+ * diagonal counted half as Megatron does: S/2; window W < S: W - W^2/(2S); chunks of C: the mean of their
+ * halves, a last partial chunk included. The exact count, own key in full, is at most 1/2 more. */
+double ms_arch_mean_context(const struct ms_layer_kind *layer, int64_t seq_len);
+
+/* One layer's core attention work forward: 2 context heads (d_qk + d_v) [flop/token]. */
 double ms_arch_attention_core_flop(const struct ms_arch *arch, const struct ms_layer_kind *layer,
                                    int64_t seq_len);
 
 /* Loads a built-in model by name ("deepseek-v3", listed by ms_arch_list) or a config.json by path
- * (anything with '/' or ".json"; a folder means its config.json). MS_E_INPUT with file and key for
- * missing, mistyped, out-of-range or inconsistent keys; unknown keys are allowed (configs have many). */
+ * (anything with '/' or ".json"; a folder means its config.json). Names ignore case, '-', '_', '.' and
+ * match a file of model/models or its "aliases". MS_E_INPUT with "path:key" for missing, mistyped,
+ * out-of-range or inconsistent keys and for features whose cost is not modelled (linear attention, Mamba,
+ * ...: docs/models.md); other unknown keys are allowed. ms_arch_parse: `name` stands for the path. */
 MS_MUST_CHECK enum ms_status ms_arch_load(const char *name_or_path, struct ms_arch *out,
                                           struct ms_error *err);
 MS_MUST_CHECK enum ms_status ms_arch_parse(const char *name, const struct ms_buf *json,
@@ -95,6 +109,9 @@ MS_MUST_CHECK enum ms_status ms_arch_parse(const char *name, const struct ms_buf
 
 /* Appends a table of the built-in models. */
 MS_MUST_CHECK enum ms_status ms_arch_list(struct ms_buf *out, struct ms_error *err);
+
+/* NULL-terminated sorted names of the built-in models; free with ms_data_list_free. */
+char **ms_arch_names(void);
 
 /* Appends what `moesim model show` prints; format as cli.md (`json`: total_params, active_params,
  * layers[{kind, count, params}], gflop_per_token, flop_convention, ...). */

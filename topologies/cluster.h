@@ -32,11 +32,14 @@ MS_MUST_CHECK enum ms_status ms_cluster_init(const struct ms_topology *topo, int
                                              int64_t gpus_per_domain, int64_t spare_gpus_per_domain,
                                              struct ms_cluster *out, struct ms_error *err);
 
+/* All take GPU numbers in 0..gpus-1 (MS_REQUIREd). Each domain has its own hosts. */
 int64_t ms_cluster_domain(const struct ms_cluster *cluster, int64_t gpu);   /* NVLink domain */
 int64_t ms_cluster_position(const struct ms_cluster *cluster, int64_t gpu); /* within the domain */
 int64_t ms_cluster_host(const struct ms_cluster *cluster, int64_t gpu);     /* global host number */
 int64_t ms_cluster_unit(const struct ms_cluster *cluster, int64_t gpu);     /* scalable unit */
-int64_t ms_cluster_rail(const struct ms_cluster *cluster, int64_t gpu);     /* leaf group */
+/* Leaf of the unit that the GPU's NIC is on: with rails position % rails, else the domain's place in
+ * the unit. */
+int64_t ms_cluster_rail(const struct ms_cluster *cluster, int64_t gpu);
 enum ms_tier ms_cluster_tier(const struct ms_cluster *cluster, int64_t a, int64_t b);
 
 #endif

@@ -23,8 +23,8 @@ struct ms_topology_gpu {
 };
 
 struct ms_topology_domain {
-    int64_t gpus;          /* GPUs joined by one NVLink fabric */
-    int64_t trays;         /* compute trays (nodes) of the domain; a tray is no bandwidth boundary */
+    int64_t gpus;  /* GPUs joined by one NVLink fabric */
+    int64_t trays; /* compute trays (nodes) of the domain; a tray is no bandwidth boundary */
     struct ms_figure nvlink_bandwidth; /* [B/s] one GPU's port, one direction */
     struct ms_figure nvlink_latency;   /* [s] one way, inside a kernel */
     bool nvls;                         /* in-switch reduction and multicast */
@@ -32,22 +32,22 @@ struct ms_topology_domain {
 };
 
 struct ms_topology_host {
-    int64_t gpus;                     /* GPUs that share one host memory (2 on Grace superchips) */
-    struct ms_figure link_bandwidth;  /* [B/s] GPU to host, C2C or PCIe, one direction */
+    int64_t gpus;                      /* GPUs that share one host memory (2 on Grace superchips) */
+    struct ms_figure link_bandwidth;   /* [B/s] GPU to host, C2C or PCIe, one direction */
     struct ms_figure memory_bandwidth; /* [B/s] of the host memory, both directions together */
-    struct ms_figure memory_capacity; /* [B] per host */
+    struct ms_figure memory_capacity;  /* [B] per host */
 };
 
 struct ms_topology_scale_out {
-    char fabric[MS_TEXT_MAX];        /* "InfiniBand NDR", for people */
-    struct ms_figure nic_bandwidth;  /* [B/s] per GPU, one direction */
-    struct ms_figure nic_latency;    /* [s] one way through one leaf */
-    struct ms_figure stage_latency;  /* [s] added by leaf-spine-leaf over one leaf */
-    bool rail_optimized;             /* NIC of position p in each tray goes to leaf group p */
-    int64_t rails;                   /* GPU positions per tray = leaf groups of a unit */
-    int64_t unit_domains;            /* NVLink domains of a scalable unit: one leaf stage */
+    char fabric[MS_TEXT_MAX];          /* "InfiniBand NDR", for people */
+    struct ms_figure nic_bandwidth;    /* [B/s] per GPU, one direction */
+    struct ms_figure nic_latency;      /* [s] one way through one leaf */
+    struct ms_figure stage_latency;    /* [s] added by leaf-spine-leaf over one leaf */
+    bool rail_optimized;               /* NIC of position p in each tray goes to leaf group p */
+    int64_t rails;                     /* GPU positions per tray = leaf groups of a unit */
+    int64_t unit_domains;              /* NVLink domains of a scalable unit: one leaf stage */
     struct ms_figure oversubscription; /* leaf down capacity / leaf up capacity; 1 = non-blocking */
-    int64_t max_gpus;                /* largest documented system */
+    int64_t max_gpus;                  /* largest documented system */
 };
 
 struct ms_topology {

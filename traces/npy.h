@@ -9,7 +9,8 @@
 
 enum { MS_NPY_DIMS_MAX = 8 };
 
-/* A view of a file mapped into memory; element size 1, 2, 4 or 8 bytes. */
+/* A view of a file mapped into memory; element size 1, 2, 4 or 8 bytes. uint64 is refused, so that every
+ * element fits int64_t. */
 struct ms_npy {
     void *map; /* whole file; owned */
     size_t map_bytes;
@@ -31,6 +32,8 @@ MS_MUST_CHECK enum ms_status ms_npy_parse(const char *name, const void *bytes, s
 void ms_npy_close(struct ms_npy *npy); /* accepts a zeroed one */
 
 int64_t ms_npy_at(const struct ms_npy *npy, int64_t i); /* element i in C order */
+/* Elements first..first+n-1 in C order into `out` [n]: the fast way through a large file. */
+void ms_npy_read(const struct ms_npy *npy, int64_t first, int64_t n, int64_t *out);
 
 /* Appends a v1.0 file of uint8/uint16/int32 (`kind`, `item_bytes`) items to `out`. */
 void ms_npy_write(const void *items, char kind, int item_bytes, const int64_t *shape, int n_dims,

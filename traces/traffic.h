@@ -21,7 +21,8 @@ enum ms_copies {
     MS_COPIES_PER_RANK,       /* de-duplicated: one per distinct rank; to a remote domain one over the
                                * scale-out, landing on the rank of the sender's position there (position
                                * modulo ranks present), then one over NVLink per other distinct rank */
-    MS_COPIES_ALL,            /* all-gather: every token to every rank */
+    MS_COPIES_ALL,            /* all-gather: every token to every rank; once into each remote domain,
+                               * spread evenly over its NICs, then round its ranks over NVLink */
 };
 
 struct ms_traffic_shape {
@@ -40,7 +41,7 @@ struct ms_traffic_shape {
 struct ms_port_copies {
     double nvlink_send, nvlink_receive;
     double nic_send, nic_receive;
-    double local; /* kept on the same GPU */
+    double local; /* own tokens kept on the same GPU */
 };
 
 struct ms_traffic {
@@ -70,7 +71,8 @@ bool ms_traffic_uniform(const struct ms_traffic_source *source);
 const char *ms_traffic_note(const struct ms_traffic_source *source);
 
 /* Loads for (layer, microbatch, group) into arrays of `out` owned by the caller (ms_traffic_new).
- * Deterministic in (seed, layer, microbatch, group) alone, whatever the order of calls. */
+ * Deterministic in (seed, layer, microbatch, group) alone, whatever the order of calls. One thread at a
+ * time per source (scratch inside). */
 void ms_traffic_get(struct ms_traffic_source *source, int64_t layer, int64_t microbatch,
                     int64_t group, struct ms_traffic *out);
 
