@@ -1,0 +1,257 @@
+/* program_slots.c - the slots of every stage as tasks: their segments (computed once where routing is
+ * uniform), their order, and for fidelity flow the ops and flows inside them. */
+#include "base/mem.h"
+#include "sim/program_build.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Scratch and memory of the walk over slots. */
+struct builder {
+    struct ms_program *p;
+    const struct ms_sharing *sharing;
+    bool flow;
+    struct ms_ops forward, backward;
+    int64_t *cache; /* [replica][stage][vp + 1][vp + 1] segment + 1, for uniform routing */
+};
+
+static int64_t *cached(struct builder *b, int64_t replica, int64_t stage, const struct ms_slot *s)
+{
+    const struct ms_layout *l = b->p->step->layout;
+    int64_t n = l->vp + 1;
+    return &b->cache[((replica * l->pp + stage) * n + s->forward_v + 1) * n + s->backward_v + 1];
+}
+
+static void fill_ops(struct builder *b, int64_t replica, int64_t stage, int64_t slot)
+{
+    struct ms_work work;
+    ms_ops_clear(&b->forward);
+    ms_ops_clear(&b->backward);
+    if (ms_program_slot_work(b->p, replica, stage, slot, MS_PASS_FORWARD, &work))
+        ms_ops_chunk(b->p->step, &work, &b->forward);
+    if (ms_program_slot_work(b->p, replica, stage, slot, MS_PASS_BACKWARD, &work))
+        ms_ops_chunk(b->p->step, &work, &b->backward);
+}
+
+/* Segment of a slot: index into program->segments. */
+static int64_t slot_segment(struct builder *b, int64_t replica, int64_t stage, int64_t slot)
+{
+    struct ms_program *p = b->p;
+    int64_t *known = cached(b, replica, stage, &p->slots[stage][slot]);
+    if (p->step->uniform && *known)
+        return *known - 1;
+    fill_ops(b, replica, stage, slot);
+    ms_grow((void **)&p->segments, &p->segment_capacity, p->n_segments, sizeof(*p->segments));
+    ms_segment_run(&b->forward, &b->backward, p->step->layout->cell_ranks,
+                   &p->segments[p->n_segments], NULL);
+    *known = (int64_t)++p->n_segments;
+    return (int64_t)p->n_segments - 1;
+}
+
+/* Whether other tasks can use the ports of `stage` while this slot runs. `elapsed_s` is the work of the
+ * slots before it: a lower bound of its start. */
+static void shared_tiers(const struct builder *b, int64_t stage, int64_t slot, double elapsed_s,
+                         bool *nvlink, bool *nic)
+{
+    const struct ms_program *p = b->p;
+    const struct ms_sharing *s = b->sharing;
+    int64_t last_mb = p->step->layout->n_microbatches - 1;
+    bool update = p->step->recipe->zero == 3 || elapsed_s < 2 * s->gather_s;
+    for (int64_t i = 0; i < slot && !update; i++)
+        update = p->slots[stage][i].backward_mb == last_mb; /* its gradients are on their way */
+    *nvlink = s->p2p_nvlink || (update && s->dp_nvlink);
+    *nic = s->p2p_nic || (update && s->dp_nic);
+}
+
+static void add_slot_ranges(struct builder *b, int64_t task, double elapsed_s)
+{
+    struct ms_program *p = b->p;
+    const struct ms_layout *l = p->step->layout;
+    const struct ms_task *t = &p->tasks[task];
+    struct ms_range range = {ms_layout_cell_first(l, t->stage, p->replicas[t->replica]),
+                             l->cell_ranks, p->segments[t->segment].mean_bytes};
+    bool nvlink, nic;
+    shared_tiers(b, t->stage, t->slot, elapsed_s, &nvlink, &nic);
+    if (!nvlink)
+        range.bytes.nvlink_send = range.bytes.nvlink_receive = 0;
+    if (!nic)
+        range.bytes.nic_send = range.bytes.nic_receive = 0;
+    if (range.bytes.nvlink_send > 0 || range.bytes.nic_send > 0)
+        ms_program_range(p, task, &range);
+}
+
+static void count_segment(struct ms_program *p, const struct ms_segment *s)
+{
+    double share = 1.0 / (double)(p->n_replicas * p->step->layout->pp);
+    p->nvlink_bytes_per_rank += s->mean_bytes.nvlink_send * share;
+    p->nic_bytes_per_rank += s->mean_bytes.nic_send * share;
+    p->work_flop_per_rank += s->work_flop * share;
+}
+
+static int64_t add_task(struct builder *b, const struct ms_task *task, int64_t after)
+{
+    int64_t id = ms_program_add(b->p, task);
+    if (after >= 0)
+        ms_program_edge(b->p, after, id);
+    return id;
+}
+
+/* Time of an exchange before any byte moves. */
+static double rates_fixed_s(const struct builder *b)
+{
+    const struct ms_step *s = b->p->step;
+    return ms_cost_exchange_rates(s->device, (enum ms_dispatcher)s->recipe->dispatcher,
+                                  s->recipe->dispatcher_sms, s->layout->ep)
+        .fixed_s;
+}
+
+/* One flow per pair of ranks; pair bytes in proportion to what each sends and receives on the tier, scaled
+ * so that the busiest port needs the op's time without its fixed part. */
+static int64_t add_flows(struct builder *b, const struct ms_task *like, const struct ms_ops *ops,
+                         const struct ms_op *op, int64_t after)
+{
+    const struct ms_layout *l = b->p->step->layout;
+    const struct ms_topology *topo = l->cluster->topo;
+    const struct ms_port_bytes *ports = &ops->ports[op->ports_at];
+    int64_t first = ms_layout_cell_first(l, like->stage, b->p->replicas[like->replica]);
+    double total = 0, busiest = 0, bandwidth = topo->domain.nvlink_bandwidth.value;
+    struct ms_task fixed = *like, join = *like;
+    int64_t join_id;
+    fixed.clock_s = rates_fixed_s(b);
+    after = add_task(b, &fixed, after);
+    for (int64_t i = 0; i < l->cell_ranks; i++) {
+        total += ports[i].nvlink_send;
+        busiest = fmax(busiest, fmax(ports[i].nvlink_send, ports[i].nvlink_receive));
+    }
+    join.kind = MS_TASK_JOIN;
+    join_id = add_task(b, &join, after);
+    for (int64_t i = 0; i < l->cell_ranks && total > 0; i++)
+        for (int64_t j = 0; j < l->cell_ranks; j++) {
+            struct ms_task flow = *like;
+            int64_t id;
+            if (i == j)
+                continue;
+            flow.kind = MS_TASK_FLOW;
+            flow.from = first + i;
+            flow.to = first + j;
+            flow.flow_bytes = ports[i].nvlink_send * ports[j].nvlink_receive / total *
+                              ((op->time_s - fixed.clock_s) * bandwidth / busiest);
+            id = add_task(b, &flow, after);
+            ms_program_edge(b->p, id, join_id);
+        }
+    return join_id;
+}
+
+/* The last op before spans[i] on its stream (same_list false) or of its list, which it waits for. */
+static int64_t waits_for(const struct ms_span *spans, const int64_t *ids, size_t i, bool same_list)
+{
+    for (size_t j = i; j-- > 0;) {
+        bool alike = same_list ? spans[j].ops == spans[i].ops && !spans[j].op->deferrable
+                               : spans[j].op->comm == spans[i].op->comm;
+        if (alike && spans[j].end_s <= spans[i].start_s)
+            return ids[j];
+    }
+    return -1;
+}
+
+static int64_t add_op(struct builder *b, const struct ms_task *slot, const struct ms_span *span,
+                      int64_t after)
+{
+    struct ms_task task = *slot;
+    task.kind = MS_TASK_OP;
+    task.category = span->op->category;
+    task.name = span->op->name;
+    task.segment = -1;
+    if (span->op->ports_at >= 0)
+        return add_flows(b, &task, span->ops, span->op, after);
+    task.clock_s = span->end_s - span->start_s;
+    return add_task(b, &task, after);
+}
+
+static int64_t add_join(struct builder *b, const struct ms_task *slot, int64_t after)
+{
+    struct ms_task join = *slot;
+    join.kind = MS_TASK_JOIN;
+    join.segment = -1;
+    join.clock_s = 0;
+    return add_task(b, &join, after);
+}
+
+/* The ops of a slot in the order of their start, between a task that opens and one that closes it. */
+static int64_t add_slot_ops(struct builder *b, const struct ms_task *slot, int64_t after,
+                            int64_t *first)
+{
+    int64_t *ids, last;
+    struct ms_segment segment;
+    struct ms_span *spans;
+    size_t n;
+    fill_ops(b, slot->replica, slot->stage, slot->slot);
+    n = b->forward.n + b->backward.n;
+    spans = ms_calloc(n, sizeof(*spans));
+    ids = ms_calloc(n, sizeof(*ids));
+    ms_segment_run(&b->forward, &b->backward, b->p->step->layout->cell_ranks, &segment, spans);
+    *first = add_join(b, slot, after);
+    for (size_t i = 0; i < n; i++) {
+        int64_t on_stream = waits_for(spans, ids, i, false);
+        int64_t in_list = waits_for(spans, ids, i, true);
+        ids[i] = add_op(b, slot, &spans[i], on_stream >= 0 ? on_stream : *first);
+        if (in_list >= 0 && in_list != on_stream)
+            ms_program_edge(b->p, in_list, ids[i]);
+    }
+    last = add_join(b, slot, -1);
+    for (size_t i = 0; i < n; i++)
+        ms_program_edge(b->p, ids[i], last);
+    free(ids);
+    free(spans);
+    return last;
+}
+
+static void add_stage(struct builder *b, int64_t replica, int64_t stage)
+{
+    struct ms_program *p = b->p;
+    const struct ms_layout *l = p->step->layout;
+    int64_t stride = 2 * l->n_microbatches * l->vp, after = -1;
+    double elapsed_s = 0;
+    for (int64_t slot = 0; slot < p->n_slots[stage]; slot++) {
+        int64_t segment = slot_segment(b, replica, stage, slot);
+        const struct ms_slot *s = &p->slots[stage][slot];
+        struct ms_task task = {.kind = MS_TASK_SLOT,
+                               .name = s->backward_mb < 0  ? "forward"
+                                       : s->forward_mb < 0 ? "backward"
+                                                           : "forward+backward",
+                               .category = MS_CAT_OTHER,
+                               .stage = stage,
+                               .replica = replica,
+                               .slot = slot,
+                               .clock_s = p->segments[segment].time_s,
+                               .segment = segment,
+                               .from = -1,
+                               .to = -1};
+        int64_t first;
+        if (b->flow) {
+            after = add_slot_ops(b, &task, after, &first);
+        } else {
+            first = after = add_task(b, &task, after);
+            add_slot_ranges(b, after, elapsed_s);
+        }
+        p->slot_first[(replica * l->pp + stage) * stride + slot] = first;
+        p->slot_task[(replica * l->pp + stage) * stride + slot] = after;
+        elapsed_s += task.clock_s;
+        count_segment(p, &p->segments[segment]);
+    }
+}
+
+void ms_program_add_slots(struct ms_program *p, const struct ms_sharing *sharing, bool flow)
+{
+    const struct ms_layout *l = p->step->layout;
+    struct builder b = {.p = p, .sharing = sharing, .flow = flow};
+    b.cache = ms_calloc((size_t)(p->n_replicas * l->pp * (l->vp + 1) * (l->vp + 1)),
+                        sizeof(*b.cache));
+    for (int64_t replica = 0; replica < p->n_replicas; replica++)
+        for (int64_t stage = 0; stage < l->pp; stage++)
+            add_stage(&b, replica, stage);
+    free(b.cache);
+    ms_ops_free(&b.forward);
+    ms_ops_free(&b.backward);
+}
