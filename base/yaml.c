@@ -6,6 +6,9 @@
 #include <string.h>
 #include <yaml.h>
 
+/* Levels of nesting; the deepest field table has four. */
+enum { DEPTH_MAX = 32 };
+
 /* What every level of the walk needs. */
 struct reader {
     const char *name;
@@ -114,7 +117,7 @@ static enum ms_status read_pair(const struct reader *r, const yaml_node_t *map,
     const yaml_node_t *key_node = yaml_document_get_node(r->doc, p->key);
     char path[MS_TEXT_MAX], at[MS_TEXT_MAX];
     const struct ms_field *field;
-    const char *key, *nearest;
+    const char *key = NULL, *nearest;
     enum ms_status status = pair_key(r, map, p, &key);
     if (status != MS_OK)
         return status;
@@ -126,9 +129,10 @@ static enum ms_status read_pair(const struct reader *r, const yaml_node_t *map,
                        nearest ? "; did you mean '" : "", nearest ? nearest : "",
                        nearest ? "'?" : "");
     }
-    if (given && given[field - fields])
-        return ms_fail(r->err, MS_E_INPUT, where(r, key_node, path, at),
-                       "the setting '%s' stands twice, under two names", field->name);
+    for (const yaml_node_pair_t *q = map->data.mapping.pairs.start; q < p; q++)
+        if (ms_fields_find(field, 1, scalar(yaml_document_get_node(r->doc, q->key))))
+            return ms_fail(r->err, MS_E_INPUT, where(r, key_node, path, at),
+                           "the setting '%s' stands twice, under two names", field->name);
     if (given)
         given[field - fields] = true;
     return read_value(r, yaml_document_get_node(r->doc, p->value), path, field, object);
@@ -182,13 +186,81 @@ static enum ms_status fail_parser(const yaml_parser_t *parser, const char *name,
                    parser->problem ? parser->problem : "unreadable");
 }
 
+/* What is wrong with this event for a plain file of settings, or NULL. `depth` and `documents` count. */
+static const char *objection(const yaml_event_t *event, int *depth, int *documents)
+{
+    const yaml_char_t *anchor = NULL;
+    switch (event->type) {
+    case YAML_DOCUMENT_START_EVENT:
+        return ++*documents > 1 ? "a second document starts; only one is read" : NULL;
+    case YAML_ALIAS_EVENT:
+        return "aliases (*name) are not allowed; write the value out";
+    case YAML_SCALAR_EVENT:
+        anchor = event->data.scalar.anchor;
+        break;
+    case YAML_SEQUENCE_START_EVENT:
+        anchor = event->data.sequence_start.anchor;
+        ++*depth;
+        break;
+    case YAML_MAPPING_START_EVENT:
+        anchor = event->data.mapping_start.anchor;
+        ++*depth;
+        break;
+    case YAML_SEQUENCE_END_EVENT:
+    case YAML_MAPPING_END_EVENT:
+        --*depth;
+        break;
+    case YAML_NO_EVENT:
+    case YAML_STREAM_START_EVENT:
+    case YAML_STREAM_END_EVENT:
+    case YAML_DOCUMENT_END_EVENT:
+        break;
+    }
+    if (anchor)
+        return "anchors (&name) are not allowed; write the value out";
+    return *depth > DEPTH_MAX ? "is nested too deeply" : NULL;
+}
+
+/* Walks the whole stream once before anything is built from it: the document API would resolve aliases,
+ * also circular ones, and stop after the first document. */
+static enum ms_status check_events(const char *name, const struct ms_buf *text,
+                                   struct ms_error *err)
+{
+    int depth = 0, documents = 0;
+    bool at_end = false;
+    enum ms_status status = MS_OK;
+    yaml_parser_t parser;
+    if (!yaml_parser_initialize(&parser))
+        return ms_fail(err, MS_E_RUNTIME, name, "out of memory");
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text->text, text->length);
+    while (status == MS_OK && !at_end) {
+        const char *problem;
+        yaml_event_t event;
+        char at[MS_TEXT_MAX];
+        if (!yaml_parser_parse(&parser, &event)) {
+            status = fail_parser(&parser, name, err);
+            break;
+        }
+        problem = objection(&event, &depth, &documents);
+        snprintf(at, sizeof(at), "%.120s:%zu", name, event.start_mark.line + 1);
+        if (problem)
+            status = ms_fail(err, MS_E_INPUT, at, "%s", problem);
+        at_end = event.type == YAML_STREAM_END_EVENT;
+        yaml_event_delete(&event);
+    }
+    yaml_parser_delete(&parser);
+    return status;
+}
+
 enum ms_status ms_yaml_read_text(const char *name, const struct ms_buf *text,
                                  const struct ms_field *fields, size_t n, void *object, bool *given,
                                  struct ms_error *err)
 {
     yaml_parser_t parser;
     yaml_document_t doc;
-    enum ms_status status;
+    enum ms_status status = check_events(name, text, err);
+    if (status != MS_OK)
+        return status;
     if (!yaml_parser_initialize(&parser))
         return ms_fail(err, MS_E_RUNTIME, name, "out of memory");
     yaml_parser_set_input_string(&parser, (const unsigned char *)text->text, text->length);

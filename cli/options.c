@@ -236,7 +236,7 @@ static const char *stopped_at(const struct argp_state *state)
 static error_t on_key(int key, char *arg, struct argp_state *state)
 {
     struct parser *p = state->input;
-    if (key >= KEY_FIRST_FIELD && key < ARGP_KEY_ARG)
+    if (key >= KEY_FIRST_FIELD && key < ARGP_KEY_END)
         return set_field(p, (size_t)(key - KEY_FIRST_FIELD), arg);
     switch (key) {
     case KEY_HELP:

@@ -18,11 +18,11 @@
 #include <string.h>
 
 enum { CONFIG_MAX_BYTES = 4 << 20, PATH_LIMIT = 4096, N_NAMES = 10 };
-#define DIM_MAX        2147483648.0 /* 2^31: no width is near it, and products stay exact enough */
-#define PARAMS_MAX     9007199254740992.0 /* 2^53: counts are exact in a double up to here */
-#define MODELS_FOLDER  "model/models"
-#define COUNT(a)       (sizeof(a) / sizeof((a)[0]))
-#define ABSENT         (-1)
+#define DIM_MAX       2147483648.0 /* 2^31: no width is near it, and products stay exact enough */
+#define PARAMS_MAX    9007199254740992.0 /* 2^53: counts are exact in a double up to here */
+#define MODELS_FOLDER "model/models"
+#define COUNT(a)      (sizeof(a) / sizeof((a)[0]))
+#define ABSENT        (-1)
 
 /* --- what is refused ------------------------------------------------------------------------- */
 
@@ -38,87 +38,144 @@ struct refusal {
 
 /* In force unless null, false, 0 or empty. Sources: the configuration classes of transformers. */
 static const struct refusal REFUSED[] = {
-    {"hybrid_override_pattern", WHY_SSM},      /* Nemotron-H, Nemotron-3 */
-    {"mamba_*", WHY_SSM},                      /* Bamba, Granite-4, Falcon-H1, Jamba */
-    {"ssm_*", WHY_SSM},                        /* Nemotron-H, Zamba */
-    {"state_size", WHY_SSM},                   /* Mamba */
-    {"time_step_rank", WHY_SSM},               /* Mamba */
-    {"attn_layer_period", WHY_SSM},            /* Jamba */
-    {"layers_block_type", WHY_SSM},            /* Zamba, Bamba */
+    {"hybrid_override_pattern", WHY_SSM},               /* Nemotron-H, Nemotron-3 */
+    {"mamba_*", WHY_SSM},                               /* Bamba, Granite-4, Falcon-H1, Jamba */
+    {"ssm_*", WHY_SSM},                                 /* Nemotron-H, Zamba */
+    {"state_size", WHY_SSM},                            /* Mamba */
+    {"time_step_rank", WHY_SSM},                        /* Mamba */
+    {"attn_layer_period", WHY_SSM},                     /* Jamba */
+    {"layers_block_type", WHY_SSM},                     /* Zamba, Bamba */
     {"lru_width", "recurrent layers are not modelled"}, /* RecurrentGemma */
     {"conv_L_cache", "convolution layers are not modelled"}, /* LFM2 */
-    {"linear_attn_config", WHY_LINEAR},        /* Kimi-Linear */
-    {"linear_num_*", WHY_LINEAR},              /* Qwen3-Next */
-    {"linear_key_head_dim", WHY_LINEAR},       /* Qwen3-Next */
-    {"full_attention_interval", WHY_LINEAR},   /* Qwen3-Next */
-    {"layer_group_size", WHY_LINEAR},          /* Ring-linear */
-    {"index_topk", WHY_SPARSE},                /* DeepSeek-V3.2 */
-    {"index_n_heads", WHY_SPARSE},             /* DeepSeek-V3.2 */
-    {"compress_ratios", WHY_SPARSE},           /* DeepSeek-V4 */
-    {"o_lora_rank", WHY_SPARSE},               /* DeepSeek-V4 */
+    {"linear_attn_config", WHY_LINEAR},                      /* Kimi-Linear */
+    {"linear_num_*", WHY_LINEAR},                            /* Qwen3-Next */
+    {"linear_key_head_dim", WHY_LINEAR},                     /* Qwen3-Next */
+    {"full_attention_interval", WHY_LINEAR},                 /* Qwen3-Next */
+    {"layer_group_size", WHY_LINEAR},                        /* Ring-linear */
+    {"index_topk", WHY_SPARSE},                              /* DeepSeek-V3.2 */
+    {"index_n_heads", WHY_SPARSE},                           /* DeepSeek-V3.2 */
+    {"compress_ratios", WHY_SPARSE},                         /* DeepSeek-V4 */
+    {"o_lora_rank", WHY_SPARSE},                             /* DeepSeek-V4 */
     {"sparse_attention_config", WHY_SPARSE},
-    {"hybrid_layer_pattern", WHY_LAYERS},      /* MiMo-V2: other heads in window layers */
-    {"block_configs", WHY_LAYERS},             /* Nemotron-NAS */
-    {"moe_layers_enum", WHY_LAYERS},           /* Step-3 */
+    {"hybrid_layer_pattern", WHY_LAYERS}, /* MiMo-V2: other heads in window layers */
+    {"block_configs", WHY_LAYERS},        /* Nemotron-NAS */
+    {"moe_layers_enum", WHY_LAYERS},      /* Step-3 */
     {"num_kv_shared_layers", "key/value sharing between layers is not modelled"}, /* Gemma-3n */
-    {"use_cla", "key/value sharing between layers is not modelled"},              /* Hunyuan-Large */
-    {"share_q_dim", "factorised query projections are not modelled"},             /* Step-3 */
-    {"moe_latent_size", "experts in a latent width are not modelled"},            /* Nemotron-3 */
-    {"parallel_attn_mlp_res", "a dense MLP beside the experts is not modelled"},  /* Arctic */
-    {"zero_expert_num", "experts without work are not modelled"},                 /* LongCat */
-    {"hc_mult", "hyper-connections are not modelled"},                            /* DeepSeek-V4 */
-    {"cross_attention_layers", "cross-attention layers are not modelled"},        /* Llama-3.2 */
-    {"is_encoder_decoder", "encoder-decoder models are not modelled"},            /* T5 */
+    {"use_cla", "key/value sharing between layers is not modelled"},             /* Hunyuan-Large */
+    {"share_q_dim", "factorised query projections are not modelled"},            /* Step-3 */
+    {"moe_latent_size", "experts in a latent width are not modelled"},           /* Nemotron-3 */
+    {"parallel_attn_mlp_res", "a dense MLP beside the experts is not modelled"}, /* Arctic */
+    {"zero_expert_num", "experts without work are not modelled"},                /* LongCat */
+    {"hc_mult", "hyper-connections are not modelled"},                           /* DeepSeek-V4 */
+    {"cross_attention_layers", "cross-attention layers are not modelled"},       /* Llama-3.2 */
+    {"is_encoder_decoder", "encoder-decoder models are not modelled"},           /* T5 */
 };
 
 /* --- keys ------------------------------------------------------------------------------------ */
 
 enum int_key {
-    HIDDEN, N_LAYERS, VOCAB, HEADS, KV_HEADS, HEAD_DIM,
-    FFN, DENSE_FFN, MOE_FFN, N_EXPERTS, TOPK, N_SHARED, SHARED_FFN, SHARED_EACH,
-    FIRST_MOE, LAST_MOE, SPARSE_STEP, MOE_FREQ, INTERLEAVE,
-    WINDOW, WINDOW_FROM, WINDOW_PATTERN, CHUNK, GLOBAL_STEP,
-    Q_LORA, KV_LORA, QK_NOPE, QK_ROPE, V_DIM, GROUPS, TOPK_GROUPS, N_MTP,
+    HIDDEN,
+    N_LAYERS,
+    VOCAB,
+    HEADS,
+    KV_HEADS,
+    HEAD_DIM,
+    FFN,
+    DENSE_FFN,
+    MOE_FFN,
+    N_EXPERTS,
+    TOPK,
+    N_SHARED,
+    SHARED_FFN,
+    SHARED_EACH,
+    FIRST_MOE,
+    LAST_MOE,
+    SPARSE_STEP,
+    MOE_FREQ,
+    INTERLEAVE,
+    WINDOW,
+    WINDOW_FROM,
+    WINDOW_PATTERN,
+    CHUNK,
+    GLOBAL_STEP,
+    Q_LORA,
+    KV_LORA,
+    QK_NOPE,
+    QK_ROPE,
+    V_DIM,
+    GROUPS,
+    TOPK_GROUPS,
+    N_MTP,
     N_INT_KEYS
 };
 
 struct int_row {
-    const char *names[N_NAMES]; /* the first one present counts; others must agree, but for "?name" */
+    const char
+        *names[N_NAMES]; /* the first one present counts; others must agree, but for "?name" */
     double min, max;
     bool per_layer; /* a list has its own reader */
 };
 
 static const struct int_row INTS[N_INT_KEYS] = {
     [HIDDEN] = {{"hidden_size", "d_model", "n_embd", "dim"}, 1, DIM_MAX, false},
-    [N_LAYERS] = {{"num_hidden_layers", "num_layers", "n_layers", "n_layer"}, 1, MS_LAYERS_MAX, false},
+    [N_LAYERS] = {{"num_hidden_layers", "num_layers", "n_layers", "n_layer"},
+                  1,
+                  MS_LAYERS_MAX,
+                  false},
     [VOCAB] = {{"vocab_size", "padded_vocab_size"}, 1, DIM_MAX, false},
     [HEADS] = {{"num_attention_heads", "n_heads", "n_head"}, 1, DIM_MAX, false},
     [KV_HEADS] = {{"num_key_value_heads", "num_kv_heads", "n_kv_heads", "attn_config.kv_n_heads"},
-                  1, DIM_MAX, false},
+                  1,
+                  DIM_MAX,
+                  false},
     [HEAD_DIM] = {{"head_dim", "attention_head_dim", "kv_channels"}, 1, DIM_MAX, false},
-    [FFN] = {{"intermediate_size", "ffn_hidden_size", "ffn_config.ffn_hidden_size"}, 1, DIM_MAX, false},
+    [FFN] = {{"intermediate_size", "ffn_hidden_size", "ffn_config.ffn_hidden_size"},
+             1,
+             DIM_MAX,
+             false},
     [DENSE_FFN] = {{"intermediate_size_mlp", "dense_intermediate_size"}, 1, DIM_MAX, false},
     [MOE_FFN] = {{"moe_intermediate_size", "expert_intermediate_size", "moe_ffn_hidden_size",
-                  "expert_ffn_hidden_size"}, 1, DIM_MAX, false},
+                  "expert_ffn_hidden_size"},
+                 1,
+                 DIM_MAX,
+                 false},
     [N_EXPERTS] = {{"n_routed_experts", "num_local_experts", "num_experts", "moe_num_experts",
                     "num_routed_experts", "num_moe_experts", "ffn_config.moe_num_experts"},
-                   0, DIM_MAX, false},
+                   0,
+                   DIM_MAX,
+                   false},
     [TOPK] = {{"num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_topk",
                "moe_top_k", "moe_k", "num_selected_experts", "ffn_config.moe_top_k", "?top_k"},
-              0, DIM_MAX, false},
+              0,
+              DIM_MAX,
+              false},
     [N_SHARED] = {{"n_shared_experts", "num_shared_experts", "num_shared_expert",
-                   "moe_num_shared_experts"}, 0, DIM_MAX, false},
-    [SHARED_FFN] = {{"shared_expert_intermediate_size", "shared_intermediate_size"}, 0, DIM_MAX, false},
+                   "moe_num_shared_experts"},
+                  0,
+                  DIM_MAX,
+                  false},
+    [SHARED_FFN] = {{"shared_expert_intermediate_size", "shared_intermediate_size"},
+                    0,
+                    DIM_MAX,
+                    false},
     [SHARED_EACH] = {{"moe_shared_expert_intermediate_size"}, 1, DIM_MAX, false},
     [FIRST_MOE] = {{"first_k_dense_replace", "moe_layer_start_index", "num_dense_layers"},
-                   0, MS_LAYERS_MAX, false},
+                   0,
+                   MS_LAYERS_MAX,
+                   false},
     [LAST_MOE] = {{"moe_layer_end_index"}, -1, MS_LAYERS_MAX, false},
-    [SPARSE_STEP] = {{"decoder_sparse_step", "moe_layer_interval", "moe_layer_frequency"}, 1, MS_LAYERS_MAX, false},
+    [SPARSE_STEP] = {{"decoder_sparse_step", "moe_layer_interval", "moe_layer_frequency"},
+                     1,
+                     MS_LAYERS_MAX,
+                     false},
     [MOE_FREQ] = {{"moe_layer_freq"}, 1, MS_LAYERS_MAX, true},
     [INTERLEAVE] = {{"interleave_moe_layer_step"}, 1, MS_LAYERS_MAX, false},
     [WINDOW] = {{"sliding_window"}, 0, DIM_MAX, false},
     [WINDOW_FROM] = {{"max_window_layers"}, 0, MS_LAYERS_MAX, false},
-    [WINDOW_PATTERN] = {{"sliding_window_pattern", "_sliding_window_pattern"}, 1, MS_LAYERS_MAX, false},
+    [WINDOW_PATTERN] = {{"sliding_window_pattern", "_sliding_window_pattern"},
+                        1,
+                        MS_LAYERS_MAX,
+                        false},
     [CHUNK] = {{"attention_chunk_size"}, 1, DIM_MAX, false},
     [GLOBAL_STEP] = {{"no_rope_layer_interval"}, 1, MS_LAYERS_MAX, false},
     [Q_LORA] = {{"q_lora_rank"}, 0, DIM_MAX, false},
@@ -132,7 +189,14 @@ static const struct int_row INTS[N_INT_KEYS] = {
 };
 
 enum bool_key {
-    TIED, LINEAR_BIAS, QKV_BIAS, QK_NORM, USE_WINDOW, MLP_BIAS, ROUTER_BIAS, HEAD_BIAS,
+    TIED,
+    LINEAR_BIAS,
+    QKV_BIAS,
+    QK_NORM,
+    USE_WINDOW,
+    MLP_BIAS,
+    ROUTER_BIAS,
+    HEAD_BIAS,
     N_BOOL_KEYS
 };
 
@@ -150,22 +214,22 @@ static const char *const BOOLS[N_BOOL_KEYS][N_NAMES] = {
 /* --- what a model_type implies where its config is silent ------------------------------------- */
 
 enum {
-    F_TIED = 1 << 0,          /* shared embedding unless the config says otherwise */
+    F_TIED = 1 << 0, /* shared embedding unless the config says otherwise */
     F_QKV_BIAS = 1 << 1,
     F_OUT_BIAS = 1 << 2,
-    F_NO_OUT_BIAS = 1 << 3,   /* attention_bias means q, k, v only */
+    F_NO_OUT_BIAS = 1 << 3, /* attention_bias means q, k, v only */
     F_QK_NORM = 1 << 4,
-    F_QK_NORM_WIDE = 1 << 5,  /* over all heads at once */
-    F_QK_NORM_BARE = 1 << 6,  /* without weights */
+    F_QK_NORM_WIDE = 1 << 5, /* over all heads at once */
+    F_QK_NORM_BARE = 1 << 6, /* without weights */
     F_SHARED_GATE = 1 << 7,
-    F_SHARED_ONE = 1 << 8,    /* one shared expert as wide as a routed one */
+    F_SHARED_ONE = 1 << 8, /* one shared expert as wide as a routed one */
     F_SINKS = 1 << 9,
     F_EXPERT_BIAS = 1 << 10,
     F_ROUTER_BIAS = 1 << 11,
     F_NORM_BIAS = 1 << 12,
     F_FOUR_NORMS = 1 << 13,
-    F_ALTERNATE = 1 << 14,    /* every other layer has the window */
-    F_TWO_MATRIX = 1 << 15,   /* refused: MLPs without a gate */
+    F_ALTERNATE = 1 << 14,       /* every other layer has the window */
+    F_TWO_MATRIX = 1 << 15,      /* refused: MLPs without a gate */
     F_OTHER_ATTENTION = 1 << 16, /* refused: gated, or a mixture of heads */
 };
 
@@ -228,14 +292,14 @@ struct reader {
     const json_t *config; /* where the widths are: `top` or a part of it such as text_config */
     const char *prefix;   /* "" or "text_config." */
     struct ms_error *err;
-    int64_t value[N_INT_KEYS];    /* ABSENT if not given (LAST_MOE too: -1 means the last layer) */
-    const char *key[N_INT_KEYS];  /* the name it was given under, else the usual name */
-    int flag[N_BOOL_KEYS];        /* 0, 1 or ABSENT */
+    int64_t value[N_INT_KEYS];   /* ABSENT if not given (LAST_MOE too: -1 means the last layer) */
+    const char *key[N_INT_KEYS]; /* the name it was given under, else the usual name */
+    int flag[N_BOOL_KEYS];       /* 0, 1 or ABSENT */
     uint32_t family;
 };
 
-MS_MUST_CHECK MS_PRINTF(3, 4) static enum ms_status fail_at(const struct reader *r, const char *key,
-                                                            const char *fmt, ...)
+MS_MUST_CHECK MS_PRINTF(3, 4) static enum ms_status
+    fail_at(const struct reader *r, const char *key, const char *fmt, ...)
 {
     char where[sizeof(r->err->where)], text[sizeof(r->err->text)];
     va_list args;
@@ -249,9 +313,9 @@ MS_MUST_CHECK MS_PRINTF(3, 4) static enum ms_status fail_at(const struct reader 
 static const char *type_name(const json_t *v)
 {
     static const char *const names[] = {
-        [JSON_OBJECT] = "an object",     [JSON_ARRAY] = "a list",   [JSON_STRING] = "a string",
-        [JSON_INTEGER] = "an integer",   [JSON_REAL] = "a real number",
-        [JSON_TRUE] = "true",            [JSON_FALSE] = "false",    [JSON_NULL] = "null"};
+        [JSON_OBJECT] = "an object",   [JSON_ARRAY] = "a list",       [JSON_STRING] = "a string",
+        [JSON_INTEGER] = "an integer", [JSON_REAL] = "a real number", [JSON_TRUE] = "true",
+        [JSON_FALSE] = "false",        [JSON_NULL] = "null"};
     return names[json_typeof(v)];
 }
 
@@ -307,8 +371,8 @@ static enum ms_status read_int(const struct reader *r, const char *name, const j
         const json_t *first = json_array_get(v, 0);
         for (size_t i = 1; i < json_array_size(v); i++)
             if (!json_equal(json_array_get(v, i), first))
-                return fail_at(r, name, "differs from layer to layer (entries 0 and %zu): " WHY_LAYERS,
-                               i);
+                return fail_at(r, name,
+                               "differs from layer to layer (entries 0 and %zu): " WHY_LAYERS, i);
         if (given(r, N_LAYERS) && json_array_size(v) != (size_t)r->value[N_LAYERS])
             return fail_at(r, name, "has %zu entries; must have one per layer, %lld",
                            json_array_size(v), (long long)r->value[N_LAYERS]);
@@ -416,7 +480,8 @@ static enum ms_status refuse_keys(const struct reader *r)
 static enum ms_status refuse_activation(const struct reader *r)
 {
     static const char *const keys[] = {"hidden_act", "mlp_hidden_act", "activation_function", NULL};
-    static const char *const plain[] = {"relu", "relu2", "gelu_new", "gelu_fast", "quick_gelu", NULL};
+    static const char *const plain[] = {"relu",      "relu2",      "gelu_new",
+                                        "gelu_fast", "quick_gelu", NULL};
     for (int i = 0; keys[i]; i++) {
         const char *text = json_string_value(find(r, keys[i]));
         if (text && ms_names_find(plain, text) >= 0)
@@ -432,7 +497,8 @@ static enum ms_status refuse_attention_types(const struct reader *r)
     const json_t *list = find(r, "attn_type_list");
     for (size_t i = 0; i < json_array_size(list); i++)
         if (json_integer_value(json_array_get(list, i)) != 1)
-            return fail_at(r, "attn_type_list", "entry %zu is not 1 (softmax attention): " WHY_LINEAR, i);
+            return fail_at(r, "attn_type_list",
+                           "entry %zu is not 1 (softmax attention): " WHY_LINEAR, i);
     return MS_OK;
 }
 
@@ -452,16 +518,15 @@ static enum ms_status refuse_unknown_experts(const struct reader *r)
 {
     const char *key;
     json_t *v;
-    for (int i = 0; i < N_NAMES && INTS[N_EXPERTS].names[i]; i++) {
-        const char *name = INTS[N_EXPERTS].names[i];
-        if (strchr(name, '.') ? find(r, name) != NULL : json_object_get(r->config, name) != NULL)
+    for (int i = 0; i < N_NAMES && INTS[N_EXPERTS].names[i]; i++)
+        if (find(r, INTS[N_EXPERTS].names[i]))
             return MS_OK;
-    }
     json_object_foreach((json_t *)(uintptr_t)r->config, key, v)
     {
         bool speaks = strstr(key, "expert") || strncmp(key, "moe_", 4) == 0;
         if (speaks && json_is_integer(v) && json_integer_value(v) > 1)
-            return fail_at(r, key, "is given, but no key for the number of experts (%s, %s, %s, %s, ...)",
+            return fail_at(r, key,
+                           "is given, but no number of experts (%s, %s, %s, %s, ...; 0 for a dense model)",
                            INTS[N_EXPERTS].names[0], INTS[N_EXPERTS].names[1],
                            INTS[N_EXPERTS].names[2], INTS[N_EXPERTS].names[3]);
     }
@@ -485,23 +550,27 @@ static enum ms_status refuse_unknown_pattern(const struct reader *r)
     json_t *v;
     json_object_foreach((json_t *)(uintptr_t)r->config, key, v)
     {
-        bool about = false, rule = json_is_array(v) ? json_array_size(v) > 0
-                                                    : json_integer_value(v) > 1;
+        bool about = false,
+             rule = json_is_array(v) ? json_array_size(v) > 0 : json_integer_value(v) > 1;
         for (size_t i = 0; i < COUNT(words); i++)
             about = about || strstr(key, words[i]);
         if (!about || !rule || !(strstr(key, "moe") || strstr(key, "expert")))
             continue;
         if (!is_int_key(key) && strcmp(key, "moe_layers") != 0)
-            return fail_at(r, key, "seems to say which layers have experts, in a way that is not known");
+            return fail_at(r, key,
+                           "seems to say which layers have experts, in a way that is not known");
     }
     return MS_OK;
 }
 
 static enum ms_status refuse_unmodelled(const struct reader *r)
 {
-    static enum ms_status (*const checks[])(const struct reader *) = {
-        refuse_keys, refuse_family, refuse_activation, refuse_attention_types,
-        refuse_unknown_experts, refuse_unknown_pattern};
+    static enum ms_status (*const checks[])(const struct reader *) = {refuse_keys,
+                                                                      refuse_family,
+                                                                      refuse_activation,
+                                                                      refuse_attention_types,
+                                                                      refuse_unknown_experts,
+                                                                      refuse_unknown_pattern};
     enum ms_status status = MS_OK;
     for (size_t i = 0; i < COUNT(checks) && status == MS_OK; i++)
         status = checks[i](r);
@@ -553,9 +622,8 @@ static enum ms_status fill_gqa(const struct reader *r, struct ms_arch *a)
         return fail_at(r, r->key[KV_HEADS], "%lld does not divide %s %lld", (long long)a->kv_heads,
                        r->key[HEADS], (long long)a->heads);
     if (!given(r, HEAD_DIM) && a->hidden % a->heads != 0)
-        return fail_at(r, r->key[HEAD_DIM],
-                       "is missing, and %s %lld is not a multiple of %s %lld", r->key[HIDDEN],
-                       (long long)a->hidden, r->key[HEADS], (long long)a->heads);
+        return fail_at(r, r->key[HEAD_DIM], "is missing, and %s %lld is not a multiple of %s %lld",
+                       r->key[HIDDEN], (long long)a->hidden, r->key[HEADS], (long long)a->heads);
     a->head_dim = value_or(r, HEAD_DIM, a->hidden / a->heads);
     return MS_OK;
 }
@@ -586,7 +654,8 @@ static void fill_flags(const struct reader *r, struct ms_arch *a)
     a->norm_bias = r->family & F_NORM_BIAS;
     a->norms_per_layer = r->family & F_FOUR_NORMS ? 4 : 2;
     a->shared_gate = r->family & F_SHARED_GATE;
-    a->router_bias = method ? strcmp(method, "noaux_tc") == 0 : flag_or(r, ROUTER_BIAS, F_ROUTER_BIAS);
+    a->router_bias =
+        method ? strcmp(method, "noaux_tc") == 0 : flag_or(r, ROUTER_BIAS, F_ROUTER_BIAS);
 }
 
 /* --- experts --------------------------------------------------------------------------------- */
@@ -604,8 +673,7 @@ static enum ms_status fill_groups(const struct reader *r, struct ms_arch *a)
                        (long long)a->topk_groups, r->key[GROUPS], (long long)a->n_groups);
     if (a->topk > a->n_experts / a->n_groups * a->topk_groups)
         return fail_at(r, r->key[TOPK], "%lld is more than the %lld experts of %lld groups",
-                       (long long)a->topk,
-                       (long long)(a->n_experts / a->n_groups * a->topk_groups),
+                       (long long)a->topk, (long long)(a->n_experts / a->n_groups * a->topk_groups),
                        (long long)a->topk_groups);
     return MS_OK;
 }
@@ -687,8 +755,8 @@ static enum ms_status read_layer_numbers(const struct reader *r, const char *key
 }
 
 /* Reads a list of one 0 or 1 per layer. */
-static enum ms_status read_layer_bits(const struct reader *r, const char *key, int64_t n, bool *bits,
-                                      bool *present)
+static enum ms_status read_layer_bits(const struct reader *r, const char *key, int64_t n,
+                                      bool *bits, bool *present)
 {
     const json_t *list;
     enum ms_status status = find_list(r, key, n, &list);
@@ -754,8 +822,9 @@ static enum ms_status fill_moe_layers(const struct reader *r, struct ms_arch *a)
 
 static enum ms_status spans_from_types(const struct reader *r, struct ms_arch *a)
 {
-    static const char *const words[] = {"full_attention",    "attention",         "global_attention",
-                                        "sliding_attention", "chunked_attention", NULL};
+    static const char *const words[] = {"full_attention",    "attention",
+                                        "global_attention",  "sliding_attention",
+                                        "chunked_attention", NULL};
     enum { SLIDING = 3, CHUNKED = 4 };
     const json_t *list;
     enum ms_status status = find_list(r, "layer_types", a->n_layers, &list);
@@ -764,9 +833,10 @@ static enum ms_status spans_from_types(const struct reader *r, struct ms_arch *a
         int word = text ? ms_names_find(words, text) : -1;
         enum int_key span = word == CHUNKED ? CHUNK : WINDOW;
         if (word < 0)
-            return fail_at(r, "layer_types",
-                           "entry %lld is '%s': only full, sliding and chunked attention are modelled",
-                           (long long)i, text ? text : "not a string");
+            return fail_at(
+                r, "layer_types",
+                "entry %lld is '%s': only full, sliding and chunked attention are modelled",
+                (long long)i, text ? text : "not a string");
         if (word < SLIDING)
             continue;
         if (value_or(r, span, 0) < 1)
@@ -785,7 +855,8 @@ static enum ms_status spans_chunked(const struct reader *r, struct ms_arch *a)
     bool local[MS_LAYERS_MAX], has_local = false;
     const json_t *list = find(r, "no_rope_layers");
     if (list && !(json_is_array(list) && json_array_size(list) == 0)) {
-        enum ms_status status = read_layer_bits(r, "no_rope_layers", a->n_layers, local, &has_local);
+        enum ms_status status =
+            read_layer_bits(r, "no_rope_layers", a->n_layers, local, &has_local);
         if (status != MS_OK)
             return status;
     }
@@ -928,7 +999,8 @@ enum ms_status ms_arch_parse(const char *name, const struct ms_buf *json, struct
     const char *type;
     enum ms_status status;
     json_error_t at;
-    json_t *root = json_loadb(json->text ? json->text : "", json->length, JSON_REJECT_DUPLICATES, &at);
+    json_t *root =
+        json_loadb(json->text ? json->text : "", json->length, JSON_REJECT_DUPLICATES, &at);
     if (!root) {
         char where[sizeof(r.err->where)];
         snprintf(where, sizeof(where), "%s:%d", name, at.line);

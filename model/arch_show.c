@@ -52,11 +52,12 @@ static double layer_params(const struct ms_arch *a, const struct ms_params *p, b
 
 static void convention_text(int64_t seq_len, int64_t n_mtp, struct ms_buf *out)
 {
-    ms_buf_printf(out,
-                  "Megatron: 3 x forward, 2 flop per multiply-add; active GEMM weights with one output "
-                  "head, causal attention halved (S/2 keys per query at S = %lld; window W: W - W^2/2S); "
-                  "embedding, router, norms and recompute not counted; ",
-                  (long long)seq_len);
+    ms_buf_printf(
+        out,
+        "Megatron: 3 x forward, 2 flop per multiply-add; active GEMM weights with one output "
+        "head, causal attention halved (S/2 keys per query at S = %lld; window W: W - W^2/2S); "
+        "embedding, router, norms and recompute not counted; ",
+        (long long)seq_len);
     if (n_mtp)
         ms_buf_printf(out, "%lld MTP module(s) counted: a layer, 2h x h, and a head each",
                       (long long)n_mtp);
@@ -146,18 +147,13 @@ static void json_attention(struct ms_jsonw *w, const struct ms_arch *a)
 
 static void json_shape(struct ms_jsonw *w, const struct ms_arch *a)
 {
-    const struct int_part shape[] = {{"hidden", a->hidden},
-                                     {"vocab", a->vocab},
-                                     {"n_layers", a->n_layers},
-                                     {"n_moe_layers", ms_arch_n_moe_layers(a)},
-                                     {"n_mtp", a->n_mtp},
-                                     {"dense_ffn", a->dense_ffn},
-                                     {"moe_ffn", a->moe_ffn},
-                                     {"shared_ffn", a->shared_ffn},
-                                     {"n_experts", a->n_experts},
-                                     {"topk", a->topk},
-                                     {"n_groups", a->n_groups},
-                                     {"topk_groups", a->topk_groups}};
+    const struct int_part shape[] = {
+        {"hidden", a->hidden},       {"vocab", a->vocab},
+        {"n_layers", a->n_layers},   {"n_moe_layers", ms_arch_n_moe_layers(a)},
+        {"n_mtp", a->n_mtp},         {"dense_ffn", a->dense_ffn},
+        {"moe_ffn", a->moe_ffn},     {"shared_ffn", a->shared_ffn},
+        {"n_experts", a->n_experts}, {"topk", a->topk},
+        {"n_groups", a->n_groups},   {"topk_groups", a->topk_groups}};
     ms_jsonw_string(w, "name", a->name);
     ms_jsonw_string(w, "model_type", a->model_type);
     json_ints(w, shape, sizeof(shape) / sizeof(shape[0]));
@@ -234,17 +230,21 @@ static void text_shape(const struct ms_arch *a, struct ms_buf *out)
                   (long long)a->hidden, (long long)a->vocab, a->tied_embeddings ? " (tied)" : "",
                   (long long)a->n_layers, (long long)a->n_mtp);
     if (a->attention == MS_ATTENTION_MLA)
-        ms_buf_printf(out, "  attention MLA: %lld heads, q rank %lld, kv rank %lld, head %lld + %lld, v %lld\n",
-                      (long long)a->heads, (long long)a->q_lora_rank, (long long)a->kv_lora_rank,
-                      (long long)a->qk_nope_head_dim, (long long)a->qk_rope_head_dim,
-                      (long long)a->v_head_dim);
+        ms_buf_printf(
+            out,
+            "  attention MLA: %lld heads, q rank %lld, kv rank %lld, head %lld + %lld, v %lld\n",
+            (long long)a->heads, (long long)a->q_lora_rank, (long long)a->kv_lora_rank,
+            (long long)a->qk_nope_head_dim, (long long)a->qk_rope_head_dim,
+            (long long)a->v_head_dim);
     else
         ms_buf_printf(out, "  attention GQA: %lld heads, %lld key/value heads of %lld\n",
                       (long long)a->heads, (long long)a->kv_heads, (long long)a->head_dim);
     if (a->n_experts)
-        ms_buf_printf(out, "  experts: %lld of width %lld, top-%lld (%lld of %lld groups), shared width %lld\n",
-                      (long long)a->n_experts, (long long)a->moe_ffn, (long long)a->topk,
-                      (long long)a->topk_groups, (long long)a->n_groups, (long long)a->shared_ffn);
+        ms_buf_printf(
+            out,
+            "  experts: %lld of width %lld, top-%lld (%lld of %lld groups), shared width %lld\n",
+            (long long)a->n_experts, (long long)a->moe_ffn, (long long)a->topk,
+            (long long)a->topk_groups, (long long)a->n_groups, (long long)a->shared_ffn);
     if (a->dense_ffn)
         ms_buf_printf(out, "  dense MLP width %lld\n", (long long)a->dense_ffn);
 }
@@ -294,10 +294,9 @@ static void show_text(const struct ms_arch *a, int64_t seq_len, int64_t n_mtp, s
     text_shape(a, out);
     ms_buf_puts(out, "\n");
     text_layers(a, &p, out);
-    ms_buf_printf(out,
-                  "\n  parameters %.3f B, active %.3f B (%.3f B without the input embedding)%s",
-                  p.total / 1e9, p.active / 1e9, p.active_without_embedding / 1e9,
-                  a->n_mtp ? "" : "\n\n");
+    ms_buf_printf(
+        out, "\n  parameters %.3f B, active %.3f B (%.3f B without the input embedding)%s",
+        p.total / 1e9, p.active / 1e9, p.active_without_embedding / 1e9, a->n_mtp ? "" : "\n\n");
     if (a->n_mtp)
         ms_buf_printf(out, ", with MTP %.3f B\n\n", p.total_with_mtp / 1e9);
     text_flops(&f, seq_len, out);
@@ -335,7 +334,7 @@ static void list_row(struct ms_table *table, const struct ms_arch *a)
 
 enum ms_status ms_arch_list(struct ms_buf *out, struct ms_error *err)
 {
-    static const char *const head[] = {"model", "layers",       "hidden",       "experts",
+    static const char *const head[] = {"model", "layers",     "hidden",     "experts",
                                        "top-k", "params [B]", "active [B]", "GFLOP/token at 4096"};
     struct ms_table *table = ms_table_new("lrrrrrrr");
     enum ms_status status = MS_OK;

@@ -9,6 +9,7 @@
 #include "base/yaml.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const FOLDERS[] = {"calibration",
@@ -171,31 +172,31 @@ const struct ms_field *ms_device_fields(size_t *n)
 
 /* A rate of the device, and the figure of the topology that bounds and scales it. */
 struct link {
-    const char *key;  /* in the file */
+    const char *key; /* in the file */
+    enum ms_quantity quantity;
     size_t rate;      /* struct ms_figure in struct ms_device */
     size_t limit;     /* struct ms_figure in struct ms_topology */
     size_t reference; /* double in struct ms_device */
 };
-#define LINK(key, path, topo_path, reference_path)                                                 \
+#define LINK(key, what, path, topo_path, reference_path)                                           \
     {                                                                                              \
-        key, MEMBER(path), offsetof(struct ms_topology, topo_path),                                \
+        key, MS_QUANTITY_##what, MEMBER(path), offsetof(struct ms_topology, topo_path),            \
             MEMBER(reference.reference_path)                                                       \
     }
-#define LINK_GEMM(key, i, peak_path)                                                               \
-    LINK("gemm." key ".peak", gemm[i].peak, gpu.peak_path, peak_path)
-#define LINK_HBM(key, path)    LINK(key, path, gpu.hbm_bandwidth, hbm_bandwidth)
-#define LINK_NVLINK(key, path) LINK(key, path, domain.nvlink_bandwidth, nvlink_bandwidth)
-#define LINK_NIC(key, path)    LINK(key, path, scale_out.nic_bandwidth, nic_bandwidth)
+#define LINK_PEAK(key, path, peak) LINK(key, FLOPS, path, gpu.peak, peak)
+#define LINK_HBM(key, path)        LINK(key, BANDWIDTH, path, gpu.hbm_bandwidth, hbm_bandwidth)
+#define LINK_NVLINK(key, path)     LINK(key, BANDWIDTH, path, domain.nvlink_bandwidth, nvlink_bandwidth)
+#define LINK_NIC(key, path)        LINK(key, BANDWIDTH, path, scale_out.nic_bandwidth, nic_bandwidth)
 static const struct link LINKS[] = {
-    LINK_GEMM("bf16", MS_DTYPE_BF16, peak_bf16),
-    LINK_GEMM("fp8_cs", MS_DTYPE_FP8_CS, peak_fp8),
-    LINK_GEMM("fp8_block", MS_DTYPE_FP8_BLOCK, peak_fp8),
-    LINK_GEMM("mxfp8", MS_DTYPE_MXFP8, peak_mxfp8),
-    LINK_GEMM("nvfp4", MS_DTYPE_NVFP4, peak_nvfp4),
-    LINK("attention.forward", attention_forward, gpu.peak_bf16, peak_bf16),
-    LINK("attention.backward", attention_backward, gpu.peak_bf16, peak_bf16),
-    LINK("attention.forward_fp8", attention_forward_fp8, gpu.peak_fp8, peak_fp8),
-    LINK("attention.backward_fp8", attention_backward_fp8, gpu.peak_fp8, peak_fp8),
+    LINK_PEAK("gemm.bf16.peak", gemm[MS_DTYPE_BF16].peak, peak_bf16),
+    LINK_PEAK("gemm.fp8_cs.peak", gemm[MS_DTYPE_FP8_CS].peak, peak_fp8),
+    LINK_PEAK("gemm.fp8_block.peak", gemm[MS_DTYPE_FP8_BLOCK].peak, peak_fp8),
+    LINK_PEAK("gemm.mxfp8.peak", gemm[MS_DTYPE_MXFP8].peak, peak_mxfp8),
+    LINK_PEAK("gemm.nvfp4.peak", gemm[MS_DTYPE_NVFP4].peak, peak_nvfp4),
+    LINK_PEAK("attention.forward", attention_forward, peak_bf16),
+    LINK_PEAK("attention.backward", attention_backward, peak_bf16),
+    LINK_PEAK("attention.forward_fp8", attention_forward_fp8, peak_fp8),
+    LINK_PEAK("attention.backward_fp8", attention_backward_fp8, peak_fp8),
     LINK_HBM("gemm.fp8_cs.quantize_bandwidth", gemm[MS_DTYPE_FP8_CS].quantize_bandwidth),
     LINK_HBM("gemm.fp8_block.quantize_bandwidth", gemm[MS_DTYPE_FP8_BLOCK].quantize_bandwidth),
     LINK_HBM("gemm.mxfp8.quantize_bandwidth", gemm[MS_DTYPE_MXFP8].quantize_bandwidth),
@@ -220,6 +221,19 @@ static void scale(struct ms_figure *rate, double limit, double reference)
         rate->value *= limit / reference;
 }
 
+static enum ms_status fail_too_fast(const struct ms_device *device, const struct link *link,
+                                    double rate, double limit, const char *path,
+                                    struct ms_error *err)
+{
+    char where[MS_TEXT_MAX], rate_text[64], limit_text[64];
+    snprintf(where, sizeof(where), "%.150s:%s", path, link->key);
+    ms_units_format(rate, link->quantity, rate_text, sizeof(rate_text));
+    ms_units_format(limit, link->quantity, limit_text, sizeof(limit_text));
+    return ms_fail(err, MS_E_INPUT, where,
+                   "achieves %s, above the %s of topology '%.60s'; nearest legal value %s",
+                   rate_text, limit_text, device->topo->name, limit_text);
+}
+
 static enum ms_status fit_to_topology(struct ms_device *device, const char *path,
                                       struct ms_error *err)
 {
@@ -229,15 +243,9 @@ static enum ms_status fit_to_topology(struct ms_device *device, const char *path
         const struct ms_figure *limit =
             (const struct ms_figure *)((const char *)device->topo + link->limit);
         const double *reference = (const double *)((const char *)device + link->reference);
-        char where[MS_TEXT_MAX];
         scale(rate, limit->value, *reference);
-        if (rate->value <= limit->value)
-            continue;
-        snprintf(where, sizeof(where), "%.150s:%s", path, link->key);
-        return ms_fail(err, MS_E_INPUT, where,
-                       "achieves %.4g, above the %.4g that topology '%.60s' gives; "
-                       "nearest legal value %.4g",
-                       rate->value, limit->value, device->topo->name, limit->value);
+        if (rate->value > limit->value)
+            return fail_too_fast(device, link, rate->value, limit->value, path, err);
     }
     return MS_OK;
 }

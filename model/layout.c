@@ -6,9 +6,8 @@
 #include <string.h>
 
 const char *const MS_GROUP_NAMES[MS_N_GROUPS] = {
-    [MS_GROUP_TP] = "TP",   [MS_GROUP_CP] = "CP", [MS_GROUP_EP] = "EP",
-    [MS_GROUP_ETP] = "ETP", [MS_GROUP_PP] = "PP", [MS_GROUP_DP] = "DP x CP",
-    [MS_GROUP_EDP] = "EDP",
+    [MS_GROUP_TP] = "TP", [MS_GROUP_CP] = "CP",      [MS_GROUP_EP] = "EP",   [MS_GROUP_ETP] = "ETP",
+    [MS_GROUP_PP] = "PP", [MS_GROUP_DP] = "DP x CP", [MS_GROUP_EDP] = "EDP",
 };
 
 static int64_t gcd(int64_t a, int64_t b)
@@ -44,13 +43,13 @@ static int64_t nearest_multiple(int64_t m, int64_t x)
 
 /* One division that must come out: `value` must be a multiple of `by`. */
 struct division {
-    const char *option;    /* the option to change */
-    const char *what;      /* "GPUs", "experts", ... */
-    int64_t value;         /* the dividend */
-    const char *parts;     /* what the divisor is made of */
+    const char *option; /* the option to change */
+    const char *what;   /* "GPUs", "experts", ... */
+    int64_t value;      /* the dividend */
+    const char *parts;  /* what the divisor is made of */
     int64_t by;
-    int64_t fix_value;     /* current value of `option` */
-    int64_t fix_of;        /* option must divide this (> 0), or be a multiple of -fix_of (< 0) */
+    int64_t fix_value; /* current value of `option` */
+    int64_t fix_of;    /* option must divide this (> 0), or be a multiple of -fix_of (< 0) */
 };
 
 static enum ms_status check_division(const struct division *d, struct ms_error *err)
@@ -78,8 +77,7 @@ static enum ms_status check_divisions(const struct ms_layout *l, const struct ms
         {"--etp", "columns of an expert", experts > 1 ? a->moe_ffn : l->etp, "ETP", l->etp, l->etp,
          a->moe_ffn ? a->moe_ffn : 1},
         {"--seq-len", "tokens", r->seq_len, l->cp > 1 ? "2 CP x TP" : "TP",
-         (l->cp > 1 ? 2 * l->cp : 1) * l->tp, r->seq_len,
-         -(l->cp > 1 ? 2 * l->cp : 1) * l->tp},
+         (l->cp > 1 ? 2 * l->cp : 1) * l->tp, r->seq_len, -(l->cp > 1 ? 2 * l->cp : 1) * l->tp},
     };
     for (size_t i = 0; i < sizeof(divisions) / sizeof(divisions[0]); i++) {
         enum ms_status status = check_division(&divisions[i], err);
@@ -93,10 +91,9 @@ static enum ms_status check_batch(struct ms_layout *l, const struct ms_recipe *r
                                   struct ms_error *err)
 {
     int64_t per_pass = r->mbs * l->dp;
-    enum ms_status status =
-        check_division(&(struct division){"--gbs", "sequences", r->gbs, "MBS x DP", per_pass,
-                                          r->gbs, -per_pass},
-                       err);
+    enum ms_status status = check_division(
+        &(struct division){"--gbs", "sequences", r->gbs, "MBS x DP", per_pass, r->gbs, -per_pass},
+        err);
     if (status != MS_OK)
         return status;
     l->n_microbatches = r->gbs / per_pass;
@@ -131,10 +128,11 @@ static enum ms_status even_stages(const struct ms_layout *l, const struct ms_rec
 {
     int64_t n = l->pp * l->vp, units = l->arch->n_layers + r->mtp, next = 0;
     if (l->arch->n_layers < n)
-        return ms_fail(err, MS_E_USAGE, "--pp",
-                       "%lld layers cannot fill PP x VP = %lld chunks; nearest legal value of PP x VP "
-                       "is %lld",
-                       (long long)l->arch->n_layers, (long long)n, (long long)l->arch->n_layers);
+        return ms_fail(
+            err, MS_E_USAGE, "--pp",
+            "%lld layers cannot fill PP x VP = %lld chunks; nearest legal value of PP x VP "
+            "is %lld",
+            (long long)l->arch->n_layers, (long long)n, (long long)l->arch->n_layers);
     for (int64_t g = 0; g < n; g++) {
         int64_t size = units / n + (g < units % n);
         bool last = g == n - 1;
@@ -184,8 +182,8 @@ enum ms_status ms_layout_init(const struct ms_cluster *cluster, const struct ms_
     if (status != MS_OK)
         return status;
     if (recipe->pp_layout[0])
-        status = ms_layout_parse_stages(recipe->pp_layout, l.pp * l.vp, arch->n_layers,
-                                        recipe->mtp, l.chunks, err);
+        status = ms_layout_parse_stages(recipe->pp_layout, l.pp * l.vp, arch->n_layers, recipe->mtp,
+                                        l.chunks, err);
     else
         status = even_stages(&l, recipe, l.chunks, err);
     if (status == MS_OK)
@@ -206,12 +204,9 @@ int64_t ms_layout_cell_first(const struct ms_layout *layout, int64_t stage, int6
 int64_t ms_layout_group_size(const struct ms_layout *layout, enum ms_group_kind kind)
 {
     const int64_t sizes[MS_N_GROUPS] = {
-        [MS_GROUP_TP] = layout->tp,
-        [MS_GROUP_CP] = layout->cp,
-        [MS_GROUP_EP] = layout->ep,
-        [MS_GROUP_ETP] = layout->etp,
-        [MS_GROUP_PP] = layout->pp,
-        [MS_GROUP_DP] = layout->dp * layout->cp,
+        [MS_GROUP_TP] = layout->tp,   [MS_GROUP_CP] = layout->cp,
+        [MS_GROUP_EP] = layout->ep,   [MS_GROUP_ETP] = layout->etp,
+        [MS_GROUP_PP] = layout->pp,   [MS_GROUP_DP] = layout->dp * layout->cp,
         [MS_GROUP_EDP] = layout->edp,
     };
     return sizes[kind];
@@ -266,8 +261,7 @@ struct ms_group ms_layout_worst_group(const struct ms_layout *layout, enum ms_gr
             continue; /* each group once, by its first member */
         group = ms_layout_group(layout, kind, rank);
         if (group.n_domains > worst.n_domains ||
-            (group.n_domains == worst.n_domains &&
-             group.ranks_per_domain < worst.ranks_per_domain))
+            (group.n_domains == worst.n_domains && group.ranks_per_domain < worst.ranks_per_domain))
             worst = group;
     }
     return worst;
@@ -360,7 +354,8 @@ enum ms_status ms_layout_parse_stages(const char *text, int64_t n_chunks, int64_
     if (mtp != n_mtp)
         return fail_count("MTP modules (m; see --mtp)", mtp, n_mtp, err);
     if (embeddings != 1 || losses != 1 || !parsed[0].embedding || !parsed[n_chunks - 1].loss)
-        return ms_fail(err, MS_E_USAGE, "--pp-layout", "E must be in the first chunk and L in the last");
+        return ms_fail(err, MS_E_USAGE, "--pp-layout",
+                       "E must be in the first chunk and L in the last");
     for (int64_t i = 0, next = 0; i < n_chunks; next += parsed[i++].n_layers)
         parsed[i].first_layer = next;
     memcpy(chunks, parsed, (size_t)n_chunks * sizeof(*chunks));
@@ -390,10 +385,11 @@ static void print_stages(const struct ms_layout *layout, struct ms_buf *out)
         else
             ms_table_cell(table, "none");
         ms_table_cell(table, "%lld", (long long)c->n_mtp);
-        ms_table_cell(table, "%s", c->embedding && c->loss ? "embedding, loss"
-                                   : c->embedding          ? "embedding"
-                                   : c->loss               ? "loss"
-                                                           : "");
+        ms_table_cell(table, "%s",
+                      c->embedding && c->loss ? "embedding, loss"
+                      : c->embedding          ? "embedding"
+                      : c->loss               ? "loss"
+                                              : "");
     }
     ms_table_print(table, 2, out);
     ms_table_free(table);

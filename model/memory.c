@@ -219,7 +219,7 @@ static double gqa_bytes(const struct inputs *in, uint32_t recompute)
         {t * (double)a->hidden, input_bytes(in->recipe, 1), MS_RECOMPUTE_LAYERNORM},
         {a->qk_norm ? all * dim * (heads + kv_heads) : 0, BF16_BYTES, 0}, /* before their norm */
         {all * dim * (heads + 2 * kv_heads), core_bytes(in->recipe), 0},
-        {all * dim * heads, BF16_BYTES, 0},          /* core's output, input of out_proj */
+        {all * dim * heads, BF16_BYTES, 0},                /* core's output, input of out_proj */
         {all * heads, FP32_BYTES, MS_RECOMPUTE_CORE_ATTN}, /* log-sum-exp */
     };
     return KEPT_BYTES(tensors, recompute);
@@ -302,7 +302,8 @@ static double chunk_bytes(const struct inputs *in, const struct ms_chunk *chunk,
     double h = local_tokens(in) * (double)in->arch->hidden, sum = 0, module;
     double head = h * (BF16_BYTES + (r->fp8_output_proj ? input_bytes(r, 1) : BF16_BYTES));
     for (int64_t i = 0; i < chunk->n_layers; i++)
-        sum += layer_bytes(in, &in->arch->layers[chunk->first_layer + i], r->recompute, expert_load);
+        sum +=
+            layer_bytes(in, &in->arch->layers[chunk->first_layer + i], r->recompute, expert_load);
     module = layer_bytes(in, last_kind(in->arch), r->recompute, expert_load) + head +
              2 * h * (BF16_BYTES + input_bytes(r, 1)); /* two norms' inputs, projection's input */
     return sum + (double)chunk->n_mtp * module + (chunk->loss ? head : 0);
@@ -317,7 +318,6 @@ int64_t ms_memory_in_flight(const struct ms_layout *layout, const struct ms_reci
     MS_REQUIRE(stage >= 0 && stage < layout->pp);
     if (layout->vp > 1)
         n = 2 * (n - 1) + (layout->vp - 1) * layout->pp + 1;
-    n += (recipe->overlap & MS_OVERLAP_EP) != 0;
     return n < total ? n : total;
 }
 
@@ -392,8 +392,8 @@ struct exchange_copies {
     double group, rows;
 };
 static const struct exchange_copies EXCHANGE_COPIES[MS_N_DISPATCHERS] = {
-    [MS_DISPATCHER_ALLTOALL] = {0, 2},  [MS_DISPATCHER_ALLGATHER] = {1, 0},
-    [MS_DISPATCHER_DEEPEP] = {0, 1},    [MS_DISPATCHER_HYBRIDEP] = {2, 0},
+    [MS_DISPATCHER_ALLTOALL] = {0, 2}, [MS_DISPATCHER_ALLGATHER] = {1, 0},
+    [MS_DISPATCHER_DEEPEP] = {0, 1},   [MS_DISPATCHER_HYBRIDEP] = {2, 0},
     [MS_DISPATCHER_NCCL_EP] = {2, 0},
 };
 
@@ -448,8 +448,7 @@ static struct ms_memory_parts stage_parts(const struct inputs *in, int64_t stage
         parts.buffers = fmax(parts.buffers, chunk_buffers(in, chunk, expert_load));
     }
     parts.weights = weights_bytes(in, &n);
-    parts.gradients =
-        gradient * ((n.matrices + n.other) * zero2.dense + n.expert * zero2.expert);
+    parts.gradients = gradient * ((n.matrices + n.other) * zero2.dense + n.expert * zero2.expert);
     parts.optimizer =
         OPTIMIZER_BYTES * ((n.matrices + n.other) * zero1.dense + n.expert * zero1.expert);
     parts.activations = peak_activations(in, stage, expert_load);
@@ -466,8 +465,7 @@ void ms_memory_predict(const struct ms_layout *layout, const struct ms_recipe *r
     MS_REQUIRE(isfinite(hottest_rank_load) && hottest_rank_load >= 0);
     for (int64_t stage = 0; stage < layout->pp; stage++) {
         struct ms_memory_parts p = stage_parts(&in, stage, hottest_rank_load);
-        double sum =
-            p.weights + p.gradients + p.optimizer + p.activations + p.buffers + p.reserve;
+        double sum = p.weights + p.gradients + p.optimizer + p.activations + p.buffers + p.reserve;
         MS_REQUIRE(isfinite(sum) && sum > 0);
         m.stage_peak_bytes[stage] = sum;
         if (sum <= m.peak_bytes)

@@ -101,14 +101,16 @@ static const struct spelling SPELLINGS[] = {
     {"{\"moe_topk\": [3, 3, 3, 3, 3, 3]}", MEMBER(topk), 3},
     {"{\"moe_intermediate_size\": 70}", MEMBER(moe_ffn), 70},
     {"{\"expert_intermediate_size\": 70}", MEMBER(moe_ffn), 70},
-    {"{\"intermediate_size\": null, \"ffn_config\": {\"ffn_hidden_size\": 70}}", MEMBER(moe_ffn), 70},
+    {"{\"intermediate_size\": null, \"ffn_config\": {\"ffn_hidden_size\": 70}}", MEMBER(moe_ffn),
+     70},
     {"{\"n_shared_experts\": 2, \"moe_intermediate_size\": 70}", MEMBER(shared_ffn), 140},
     {"{\"num_shared_experts\": 2}", MEMBER(shared_ffn), 260},
     {"{\"num_shared_expert\": [2, 2, 2, 2, 2, 2]}", MEMBER(shared_ffn), 260},
     {"{\"moe_num_shared_experts\": 2}", MEMBER(shared_ffn), 260},
     {"{\"shared_expert_intermediate_size\": 333}", MEMBER(shared_ffn), 333},
     {"{\"shared_intermediate_size\": 0}", MEMBER(shared_ffn), 0},
-    {"{\"num_shared_experts\": 3, \"moe_shared_expert_intermediate_size\": 50}", MEMBER(shared_ffn), 150},
+    {"{\"num_shared_experts\": 3, \"moe_shared_expert_intermediate_size\": 50}", MEMBER(shared_ffn),
+     150},
     {"{\"hidden_size\": null, \"d_model\": 192}", MEMBER(hidden), 192},
     {"{\"num_attention_heads\": null, \"n_heads\": 6}", MEMBER(heads), 6},
     {"{\"num_key_value_heads\": null}", MEMBER(kv_heads), 12},
@@ -158,9 +160,11 @@ static const struct {
     {"{\"interleave_moe_layer_step\": 2}", "dmdmdm"},
     {"{\"interleave_moe_layer_step\": 2, \"moe_layers\": [0, 5]}", "mddddm"},
     {"{\"moe_layers\": []}", "dddddd"},
-    {"{\"moe_layer_start_index\": 1, \"moe_layer_end_index\": 4, \"moe_layer_interval\": 1}", "dmmmmd"},
+    {"{\"moe_layer_start_index\": 1, \"moe_layer_end_index\": 4, \"moe_layer_interval\": 1}",
+     "dmmmmd"},
     {"{\"moe_layer_start_index\": 1, \"moe_layer_end_index\": -1}", "dmmmmm"},
-    {"{\"mlp_layer_types\": [\"dense\", \"sparse\", \"moe\", \"dense\", \"sparse\", \"sparse\"]}", "dmmdmm"},
+    {"{\"mlp_layer_types\": [\"dense\", \"sparse\", \"moe\", \"dense\", \"sparse\", \"sparse\"]}",
+     "dmmdmm"},
 };
 
 static void test_layer_patterns(void **state)
@@ -180,14 +184,16 @@ static const struct {
     {"{}", {0}},
     {"{\"sliding_window\": 50}", {50, 50, 50, 50, 50, 50}},
     {"{\"sliding_window\": 50, \"use_sliding_window\": false}", {0}},
-    {"{\"sliding_window\": 50, \"use_sliding_window\": true, \"max_window_layers\": 4}", {0, 0, 0, 0, 50, 50}},
+    {"{\"sliding_window\": 50, \"use_sliding_window\": true, \"max_window_layers\": 4}",
+     {0, 0, 0, 0, 50, 50}},
     {"{\"sliding_window\": 50, \"max_window_layers\": 6}", {50, 50, 50, 50, 50, 50}},
     {"{\"sliding_window\": 50, \"sliding_window_pattern\": 3}", {50, 50, 0, 50, 50, 0}},
     {"{\"sliding_window\": 50, \"model_type\": \"gpt_oss\"}", {50, 0, 50, 0, 50, 0}},
     {"{\"attention_chunk_size\": 64}", {-64, -64, -64, 0, -64, -64}},
     {"{\"attention_chunk_size\": 64, \"no_rope_layer_interval\": 2}", {-64, 0, -64, 0, -64, 0}},
     {"{\"attention_chunk_size\": 64, \"no_rope_layers\": []}", {-64, -64, -64, 0, -64, -64}},
-    {"{\"attention_chunk_size\": 64, \"no_rope_layers\": [0, 1, 1, 1, 0, 1]}", {0, -64, -64, -64, 0, -64}},
+    {"{\"attention_chunk_size\": 64, \"no_rope_layers\": [0, 1, 1, 1, 0, 1]}",
+     {0, -64, -64, -64, 0, -64}},
     {"{\"sliding_window\": 50, \"attention_chunk_size\": 64, \"layer_types\": [\"full_attention\","
      "\"sliding_attention\", \"chunked_attention\", \"attention\", \"full_attention\","
      "\"sliding_attention\"]}",
@@ -207,8 +213,9 @@ static void test_spans(void **state)
     }
 }
 
-static const char MLA[] = "{\"kv_lora_rank\": 24, \"qk_nope_head_dim\": 16, \"qk_rope_head_dim\": 4,"
-                          " \"v_head_dim\": 10, \"q_lora_rank\": null, \"num_key_value_heads\": 7}";
+static const char MLA[] =
+    "{\"kv_lora_rank\": 24, \"qk_nope_head_dim\": 16, \"qk_rope_head_dim\": 4,"
+    " \"v_head_dim\": 10, \"q_lora_rank\": null, \"num_key_value_heads\": 7}";
 
 static void test_mla(void **state)
 {
@@ -234,7 +241,8 @@ static void test_flags(void **state)
     assert_false(a.attention_bias || a.shared_gate);
     a = patched("{\"model_type\": \"glm4_moe\", \"attention_bias\": true}");
     assert_true(a.attention_bias && !a.attention_out_bias && a.router_bias);
-    a = patched("{\"attention_bias\": true, \"lm_head_bias\": true, \"tie_word_embeddings\": true}");
+    a = patched(
+        "{\"attention_bias\": true, \"lm_head_bias\": true, \"tie_word_embeddings\": true}");
     assert_true(a.attention_bias && a.attention_out_bias && a.head_bias && a.tied_embeddings);
     a = patched("{\"topk_method\": \"noaux_tc\"}");
     assert_true(a.router_bias && !a.attention_bias);
@@ -256,9 +264,11 @@ static void test_nested(void **state)
         struct ms_buf text = {0};
         struct ms_arch a;
         struct ms_error err;
-        ms_buf_printf(&text,
-                      "{\"model_type\": \"seer\", \"tie_word_embeddings\": true, \"hidden_size\": 1, "
-                      "\"vision_config\": {\"hidden_size\": 5}, \"%s\": %s}", parts[i], BASE);
+        ms_buf_printf(
+            &text,
+            "{\"model_type\": \"seer\", \"tie_word_embeddings\": true, \"hidden_size\": 1, "
+            "\"vision_config\": {\"hidden_size\": 5}, \"%s\": %s}",
+            parts[i], BASE);
         ms_assert_ok(parse_text(text.text, &a, &err), &err);
         assert_string_equal(a.model_type, "seer");
         assert_int_equal(a.hidden, 96);
@@ -290,7 +300,8 @@ static const struct {
     {"{\"num_hidden_layers\": 1025}", ":num_hidden_layers", "nearest legal value 1024"},
     {"{\"num_hidden_layers\": -3}", ":num_hidden_layers", "nearest legal value 1"},
     {"{\"num_nextn_predict_layers\": 65}", ":num_nextn_predict_layers", "nearest legal value 64"},
-    {"{\"num_key_value_heads\": 5}", ":num_key_value_heads", "5 does not divide num_attention_heads 12"},
+    {"{\"num_key_value_heads\": 5}", ":num_key_value_heads",
+     "5 does not divide num_attention_heads 12"},
     {"{\"num_attention_heads\": 9}", ":head_dim", "not a multiple"},
     {"{\"num_experts_per_tok\": 11}", ":num_experts_per_tok", "11 is outside 1 to num_experts 10"},
     {"{\"num_experts_per_tok\": 0}", ":num_experts_per_tok", "0 is outside 1"},
@@ -299,7 +310,8 @@ static const struct {
     {"{\"moe_topk\": [3, 3]}", ":moe_topk", "has 2 entries; must have one per layer, 6"},
     {"{\"n_group\": 3}", ":n_group", "3 does not divide num_experts 10"},
     {"{\"n_group\": 5, \"topk_group\": 6}", ":topk_group", "6 is more than n_group 5"},
-    {"{\"n_group\": 5, \"topk_group\": 1}", ":num_experts_per_tok", "3 is more than the 2 experts of 1"},
+    {"{\"n_group\": 5, \"topk_group\": 1}", ":num_experts_per_tok",
+     "3 is more than the 2 experts of 1"},
     {"{\"n_shared_experts\": 2, \"shared_expert_intermediate_size\": 50}",
      ":shared_expert_intermediate_size", "neither absent nor n_shared_experts 2"},
     {"{\"n_shared_experts\": 2147483648}", ":n_shared_experts", "wider than"},
@@ -307,7 +319,8 @@ static const struct {
     {"{\"mlp_only_layers\": [6]}", ":mlp_only_layers", "entry 0 is not a layer number, 0 to 5"},
     {"{\"mlp_only_layers\": 3}", ":mlp_only_layers", "is an integer; must be a list"},
     {"{\"moe_layers\": [1, -1]}", ":moe_layers", "entry 1"},
-    {"{\"moe_layer_freq\": [1, 0]}", ":moe_layer_freq", "has 2 entries; must have one per layer, 6"},
+    {"{\"moe_layer_freq\": [1, 0]}", ":moe_layer_freq",
+     "has 2 entries; must have one per layer, 6"},
     {"{\"moe_layer_freq\": [1, 0, 2, 1, 1, 1]}", ":moe_layer_freq", "entry 2 is not 0 or 1"},
     {"{\"moe_layer_freq\": \"all\"}", ":moe_layer_freq", "is a string"},
     {"{\"mlp_layer_types\": [\"moe\", \"moe\", \"moe\", \"moe\", \"moe\", \"mamba\"]}",
@@ -324,7 +337,8 @@ static const struct {
     {"{\"layer_types\": [\"full_attention\", 7, \"full_attention\", \"full_attention\","
      "\"full_attention\", \"full_attention\"]}",
      ":layer_types", "entry 1 is 'not a string'"},
-    {"{\"attention_chunk_size\": 64, \"no_rope_layers\": [1, 0]}", ":no_rope_layers", "has 2 entries"},
+    {"{\"attention_chunk_size\": 64, \"no_rope_layers\": [1, 0]}", ":no_rope_layers",
+     "has 2 entries"},
     {"{\"tie_word_embeddings\": 1}", ":tie_word_embeddings", "must be true or false"},
     {"{\"kv_lora_rank\": 24}", ":qk_nope_head_dim", "is missing"},
     {"{\"hidden_size\": 2147483648, \"head_dim\": 128, \"num_hidden_layers\": 1024,"
@@ -369,8 +383,10 @@ static const char *const UNMODELLED[][2] = {
     {"{\"is_encoder_decoder\": true}", ":is_encoder_decoder"},
     {"{\"attn_type_list\": [1, 1, 0, 1, 1, 1]}", ":attn_type_list"},
     {"{\"layer_types\": [\"linear_attention\", \"linear_attention\", \"linear_attention\","
-     "\"full_attention\", \"linear_attention\", \"linear_attention\"]}", ":layer_types"},
-    {"{\"layer_types\": [\"mamba\", \"attention\", \"mamba\", \"attention\", \"mamba\", \"mamba\"]}",
+     "\"full_attention\", \"linear_attention\", \"linear_attention\"]}",
+     ":layer_types"},
+    {"{\"layer_types\": [\"mamba\", \"attention\", \"mamba\", \"attention\", \"mamba\", "
+     "\"mamba\"]}",
      ":layer_types"},
     {"{\"hidden_act\": \"relu2\"}", ":hidden_act"},
     {"{\"mlp_hidden_act\": \"relu2\"}", ":mlp_hidden_act"},
@@ -392,9 +408,10 @@ static void test_unmodelled(void **state)
 /* The same keys switched off are no obstacle. */
 static void test_switched_off(void **state)
 {
-    struct ms_arch a = patched("{\"use_cla\": false, \"mamba_d_state\": null, \"index_topk\": 0,"
-                               " \"hybrid_override_pattern\": \"\", \"linear_attn_config\": {},"
-                               " \"attn_type_list\": [1, 1, 1, 1, 1, 1], \"hidden_act\": \"silu\"}");
+    struct ms_arch a =
+        patched("{\"use_cla\": false, \"mamba_d_state\": null, \"index_topk\": 0,"
+                " \"hybrid_override_pattern\": \"\", \"linear_attn_config\": {},"
+                " \"attn_type_list\": [1, 1, 1, 1, 1, 1], \"hidden_act\": \"silu\"}");
     (void)state;
     assert_int_equal(a.n_experts, 10);
 }
@@ -411,8 +428,10 @@ static void assert_text_fails(const char *text, const char *where, const char *s
 static void test_syntax(void **state)
 {
     (void)state;
-    assert_text_fails("{\n\"hidden_size\": 1,\n\"vocab_size\": }", "some-model.json:3", "not valid JSON");
-    assert_text_fails("{\"hidden_size\": 1,\n\"hidden_size\": 2}", "some-model.json:2", "duplicate");
+    assert_text_fails("{\n\"hidden_size\": 1,\n\"vocab_size\": }", "some-model.json:3",
+                      "not valid JSON");
+    assert_text_fails("{\"hidden_size\": 1,\n\"hidden_size\": 2}", "some-model.json:2",
+                      "duplicate");
     assert_text_fails("", "some-model.json:1", "not valid JSON");
     assert_text_fails("[1]", "some-model.json", "is a list; must be an object");
     assert_text_fails("{} {}", "some-model.json:1", "not valid JSON");
@@ -457,7 +476,8 @@ static void test_paths(void **state)
     assert_int_equal(ms_arch_load(dir, &a, &err), MS_E_INPUT); /* a folder without one */
     write_file(path, BASE, sizeof(BASE) - 1);
     ms_assert_ok(ms_arch_load(dir, &a, &err), &err);
-    assert_string_equal(a.name, strrchr(dir, '/') + 1); /* the folder's name says more than "config" */
+    assert_string_equal(a.name,
+                        strrchr(dir, '/') + 1); /* the folder's name says more than "config" */
     ms_assert_ok(ms_arch_load(path, &a, &err), &err);
     assert_int_equal(a.n_experts, 10);
     memset(big, ' ', sizeof(big));
@@ -470,13 +490,17 @@ static void test_paths(void **state)
 
 static void test_names(void **state)
 {
-    static const char *const same[][2] = {
-        {"deepseek-v3", "deepseek-v3"},          {"DeepSeekV3", "deepseek-v3"},
-        {"deepseek_v3", "deepseek-v3"},          {"Qwen3-235B-A22B", "qwen3-235b"},
-        {"llama3.1-405b", "llama3-405b"},        {"LLAMA3_8B", "llama3-8b"},
-        {"Llama4-Maverick-400B-A17B", "llama4-maverick"}, {"Grok1-314B", "grok-1"},
-        {"Moonlight-16B-A3B", "moonlight-16b"},  {"Mixtral-8x22B", "mixtral-8x22b"},
-        {"Mixtral-8x22B-G8T8", "mixtral-8x22b-g8t8"}};
+    static const char *const same[][2] = {{"deepseek-v3", "deepseek-v3"},
+                                          {"DeepSeekV3", "deepseek-v3"},
+                                          {"deepseek_v3", "deepseek-v3"},
+                                          {"Qwen3-235B-A22B", "qwen3-235b"},
+                                          {"llama3.1-405b", "llama3-405b"},
+                                          {"LLAMA3_8B", "llama3-8b"},
+                                          {"Llama4-Maverick-400B-A17B", "llama4-maverick"},
+                                          {"Grok1-314B", "grok-1"},
+                                          {"Moonlight-16B-A3B", "moonlight-16b"},
+                                          {"Mixtral-8x22B", "mixtral-8x22b"},
+                                          {"Mixtral-8x22B-G8T8", "mixtral-8x22b-g8t8"}};
     struct ms_arch a;
     struct ms_error err;
     (void)state;
@@ -551,13 +575,20 @@ static void test_all_published(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_base),          cmocka_unit_test(test_spellings),
-        cmocka_unit_test(test_layer_patterns), cmocka_unit_test(test_spans),
-        cmocka_unit_test(test_mla),           cmocka_unit_test(test_flags),
-        cmocka_unit_test(test_nested),        cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_unmodelled),    cmocka_unit_test(test_switched_off),
-        cmocka_unit_test(test_syntax),        cmocka_unit_test(test_truncated),
-        cmocka_unit_test(test_paths),         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_base),
+        cmocka_unit_test(test_spellings),
+        cmocka_unit_test(test_layer_patterns),
+        cmocka_unit_test(test_spans),
+        cmocka_unit_test(test_mla),
+        cmocka_unit_test(test_flags),
+        cmocka_unit_test(test_nested),
+        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_unmodelled),
+        cmocka_unit_test(test_switched_off),
+        cmocka_unit_test(test_syntax),
+        cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_names),
         cmocka_unit_test(test_builtin_matches_published),
         cmocka_unit_test(test_all_published),
     };

@@ -49,8 +49,7 @@ static void shipped_files(void **state)
         assert_ptr_equal(s->device.topo, &s->topo);
         assert_true(check_figures(fields, n, &s->device) >= 50);
         for (int d = 0; d < MS_N_DTYPES; d++)
-            assert_int_equal(s->device.gemm[d].peak.value > 0,
-                             blackwell || d < MS_DTYPE_MXFP8);
+            assert_int_equal(s->device.gemm[d].peak.value > 0, blackwell || d < MS_DTYPE_MXFP8);
         free(s);
     }
 }
@@ -75,7 +74,8 @@ static void own_system_is_not_scaled(void **state)
 /* The H800 is an H100 with a slower port (arXiv 2505.09343: 160 of 200 GB/s usable; H100 370). */
 static void h800_has_h100_efficiency(void **state)
 {
-    struct ms_test_system *h100 = ms_test_system_new("hgx_h100"), *h800 = ms_test_system_new("h800");
+    struct ms_test_system *h100 = ms_test_system_new("hgx_h100"),
+                          *h800 = ms_test_system_new("h800");
     (void)state;
     assert_string_equal(h800->device.name, "h100");
     ms_assert_close(h800->device.ring_bandwidth.value / h100->device.ring_bandwidth.value,

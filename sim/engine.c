@@ -25,6 +25,7 @@ struct run {
     const struct ms_program *program;
     double *start_s, *end_s; /* shared with the parent */
     int64_t *n_done;         /* shared with the parent */
+    bool *leader;            /* [gpus + 1] the rank's ports stand for the following ones, too */
     int64_t *n_waiting;      /* [n_tasks] dependencies not ended */
     int64_t *after_at;       /* [n_tasks + 1] into after: who waits for a task */
     int64_t *after;
@@ -116,8 +117,32 @@ static void add_pair(struct run *run, struct pairs *pairs, sg_host_t from, sg_ho
     pairs->at[pairs->n++].to = use_host(run, to);
 }
 
+/* Neighbours that are in the same ranges of every task carry the same bytes at every moment, so their ports
+ * are always equally loaded: the first of them stands for all. This marks those first ranks. Links that
+ * they share (spine) still get the bytes of every rank. Test: test_alike_ranks. */
+static bool *mark_leaders(const struct ms_program *p)
+{
+    bool *leader = ms_calloc((size_t)p->step->cluster->gpus + 1, sizeof(*leader));
+    for (size_t i = 0; i < p->n_ranges; i++) {
+        leader[p->ranges[i].first] = true;
+        leader[p->ranges[i].first + p->ranges[i].n] = true;
+    }
+    return leader;
+}
+
+static void add_spine(struct run *run, struct pairs *pairs, const struct ms_port_bytes *b,
+                      int64_t rank)
+{
+    const struct ms_cluster *c = run->program->step->cluster;
+    int64_t unit = ms_cluster_unit(c, rank);
+    sg_host_t leaf = host_named("leaf", unit, ms_cluster_rail(c, rank));
+    sg_host_t core = host_named("core", unit, -1);
+    add_pair(run, pairs, leaf, core, b->nic_send);
+    add_pair(run, pairs, core, leaf, b->nic_receive);
+}
+
 static void add_rank(struct run *run, struct pairs *pairs, const struct ms_port_bytes *b,
-                     int64_t rank, bool crosses_unit)
+                     int64_t rank)
 {
     const struct ms_cluster *c = run->program->step->cluster;
     if (b->nvlink_send > 0 || b->nvlink_receive > 0) {
@@ -127,16 +152,10 @@ static void add_rank(struct run *run, struct pairs *pairs, const struct ms_port_
         add_pair(run, pairs, nvswitch, gpu, b->nvlink_receive);
     }
     if (b->nic_send > 0 || b->nic_receive > 0) {
-        int64_t unit = ms_cluster_unit(c, rank);
         sg_host_t nic = host_named("nic", rank, -1);
-        sg_host_t leaf = host_named("leaf", unit, ms_cluster_rail(c, rank));
+        sg_host_t leaf = host_named("leaf", ms_cluster_unit(c, rank), ms_cluster_rail(c, rank));
         add_pair(run, pairs, nic, leaf, b->nic_send);
         add_pair(run, pairs, leaf, nic, b->nic_receive);
-        if (crosses_unit) {
-            sg_host_t core = host_named("core", unit, -1);
-            add_pair(run, pairs, leaf, core, b->nic_send);
-            add_pair(run, pairs, core, leaf, b->nic_receive);
-        }
     }
 }
 
@@ -146,21 +165,27 @@ static sg_exec_t make_exec(struct run *run, const struct ms_task *t, int64_t clo
     size_t n;
     sg_exec_t exec;
     run->n_hosts = 0;
-    use_host(run, run->clocks[clock]);
+    if (clock >= 0)
+        use_host(run, run->clocks[clock]);
     if (t->kind == MS_TASK_FLOW)
         add_pair(run, &pairs, host_named("gpu", t->from, -1), host_named("gpu", t->to, -1),
                  t->flow_bytes);
     for (int64_t i = 0; i < t->n_ranges; i++) {
         const struct ms_range *range = &run->program->ranges[t->ranges_at + i];
-        for (int64_t r = 0; r < range->n; r++)
-            add_rank(run, &pairs, &range->bytes, range->first + r, t->crosses_unit);
+        for (int64_t r = 0; r < range->n; r++) {
+            if (run->leader[range->first + r])
+                add_rank(run, &pairs, &range->bytes, range->first + r);
+            if (t->crosses_unit)
+                add_spine(run, &pairs, &range->bytes, range->first + r);
+        }
     }
     n = (size_t)run->n_hosts;
     ms_grow((void **)&run->flops, &run->flop_capacity, n, sizeof(double));
     ms_grow((void **)&run->bytes, &run->byte_capacity, n * n, sizeof(double));
     memset(run->flops, 0, n * sizeof(double));
     memset(run->bytes, 0, n * n * sizeof(double));
-    run->flops[0] = t->clock_s;
+    if (clock >= 0)
+        run->flops[0] = t->clock_s;
     for (size_t i = 0; i < pairs.n; i++)
         run->bytes[(size_t)pairs.at[i].from * n + (size_t)pairs.at[i].to] += pairs.at[i].bytes;
     exec = sg_actor_parallel_exec_init((int)n, run->hosts, run->flops, run->bytes);
@@ -182,14 +207,16 @@ static void start_ready(struct run *run)
     while (run->ready_at < run->n_ready) {
         int64_t id = run->ready[run->ready_at++];
         const struct ms_task *t = &run->program->tasks[id];
-        int64_t clock;
+        int64_t clock = -1;
         run->start_s[id] = simgrid_get_clock();
         if (t->clock_s <= 0 && t->flow_bytes <= 0) {
             end_task(run, id); /* joins take no time */
             continue;
         }
-        MS_REQUIRE(run->n_free > 0);
-        clock = run->free_clocks[--run->n_free];
+        if (t->clock_s > 0) {
+            MS_REQUIRE(run->n_free > 0);
+            clock = run->free_clocks[--run->n_free];
+        }
         run->flying[run->n_flying] = make_exec(run, t, clock);
         sg_exec_start(run->flying[run->n_flying]);
         run->flying_id[run->n_flying] = id;
@@ -203,7 +230,8 @@ static void wait_for_one(struct run *run)
     int64_t id, last = run->n_flying - 1;
     MS_REQUIRE(i >= 0 && i <= last);
     id = run->flying_id[i];
-    run->free_clocks[run->n_free++] = run->flying_clock[i];
+    if (run->flying_clock[i] >= 0)
+        run->free_clocks[run->n_free++] = run->flying_clock[i];
     run->flying[i] = run->flying[last];
     run->flying_id[i] = run->flying_id[last];
     run->flying_clock[i] = run->flying_clock[last];
@@ -253,10 +281,11 @@ static void prepare(struct run *run)
 {
     size_t n = run->program->n_tasks, clocks = (size_t)run->n_clocks;
     invert_dependencies(run);
+    run->leader = mark_leaders(run->program);
     run->ready = ms_calloc(n, sizeof(*run->ready));
-    run->flying = ms_calloc(clocks, sizeof(sg_exec_t));
-    run->flying_id = ms_calloc(clocks, sizeof(int64_t));
-    run->flying_clock = ms_calloc(clocks, sizeof(int64_t));
+    run->flying = ms_calloc(n, sizeof(sg_exec_t));
+    run->flying_id = ms_calloc(n, sizeof(int64_t));
+    run->flying_clock = ms_calloc(n, sizeof(int64_t));
     run->free_clocks = ms_calloc(clocks, sizeof(int64_t));
     run->clocks = ms_calloc(clocks, sizeof(sg_host_t));
     for (int64_t i = 0; i < run->n_clocks; i++) {

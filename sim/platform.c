@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 /* Pieces of the format strings; N takes an int64_t. */
 #define N         "%" PRId64

@@ -10,6 +10,7 @@
 #include "base/yaml.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char FOLDER[] = "topologies";
