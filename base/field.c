@@ -143,7 +143,7 @@ static enum ms_status parse_list(const struct ms_field *field, void *object, con
 static enum ms_status parse_figure(const struct ms_field *field, struct ms_figure *figure,
                                    const char *text, const char *where, struct ms_error *err)
 {
-    struct ms_figure f = {0, NAN, NAN, NAN, NAN, ""};
+    struct ms_figure f = {0, nan(""), nan(""), nan(""), nan(""), ""};
     enum ms_status status = parse_real(field, text, where, &f.value, err);
     if (status != MS_OK)
         return status;

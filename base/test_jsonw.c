@@ -127,7 +127,7 @@ static void test_nesting_both_forms(void **state)
 /* "10 significant digits": relative error at most half a unit of the tenth digit. */
 static void test_numbers(void **state)
 {
-    static const double values[] = {0, 1, -2.5, 1e-300, 1.7976931348623157e308, 3.14159265358979,
+    static const double values[] = {0, 1, -2.5, 1e-300, 1.7976e308, 3.14159265358979,
                                     123456789012345.0, 6.02214076e23, -0.1};
     (void)state;
     for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
@@ -135,13 +135,11 @@ static void test_numbers(void **state)
         struct ms_jsonw w = {.out = &out};
         json_t *root;
         ms_jsonw_open(&w, NULL, '[');
-        if (fabs(values[i]) < 1e308) {
-            ms_jsonw_number(&w, NULL, values[i]);
-            ms_jsonw_close(&w, ']');
-            root = parse(&out);
-            ms_assert_close(json_number_value(json_array_get(root, 0)), values[i], 5e-10, 0);
-            json_decref(root);
-        }
+        ms_jsonw_number(&w, NULL, values[i]);
+        ms_jsonw_close(&w, ']');
+        root = parse(&out);
+        ms_assert_close(json_number_value(json_array_get(root, 0)), values[i], 5e-10, 0);
+        json_decref(root);
         ms_buf_free(&out);
     }
 }

@@ -116,14 +116,21 @@ enum ms_status ms_units_parse_int(const char *text, const char *where, int64_t *
     return MS_OK;
 }
 
+/* Writes the shortest text that reads back as `value`; false if 17 digits do not suffice. */
 static int reads_back(double value, double factor, char *number, size_t n)
 {
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(number, n, "%.*g", digits, value / factor);
-        if (strtod(number, NULL) * factor == value)
-            return 1;
-    }
-    return 0;
+    char plain[64];
+    int digits = 0;
+    do
+        snprintf(number, n, "%.*g", ++digits, value / factor);
+    while (digits < 17 && strtod(number, NULL) * factor != value);
+    if (strtod(number, NULL) * factor != value)
+        return 0;
+    /* One digit of 900 is 9e+02; people write 900. */
+    snprintf(plain, sizeof(plain), "%.15g", value / factor);
+    if (strlen(plain) <= strlen(number) && strtod(plain, NULL) * factor == value)
+        snprintf(number, n, "%s", plain);
+    return 1;
 }
 
 void ms_units_format(double value, enum ms_quantity quantity, char *buf, size_t n)

@@ -70,7 +70,7 @@ static enum ms_status read_mapping(const struct reader *r, const yaml_node_t *ma
 static enum ms_status read_figure(const struct reader *r, const yaml_node_t *map,
                                   const char *path, const struct ms_field *field, void *object)
 {
-    struct ms_figure figure = {NAN, NAN, NAN, NAN, NAN, ""};
+    struct ms_figure figure = {nan(""), nan(""), nan(""), nan(""), nan(""), ""};
     struct ms_field fields[N_FIGURE_FIELDS];
     char at[MS_TEXT_MAX];
     enum ms_status status;

@@ -101,13 +101,12 @@ static void build(struct parser *p)
     p->table = ms_calloc(rows, sizeof(*p->table));
     for (size_t g = 0; g < o->n_groups; g++) {
         int group = (int)g + 1;
-        p->table[p->n_table++] =
-            (struct argp_option){.doc = o->groups[g].title, .group = group};
+        p->table[p->n_table++] = (struct argp_option){.doc = o->groups[g].title, .group = group};
         for (size_t i = 0; i < o->groups[g].n; i++)
             add_field(p, &o->groups[g].fields[i], key++, group);
     }
-    p->table[p->n_table++] = (struct argp_option){
-        .name = "help", .key = KEY_HELP, .doc = "this text", .group = -1};
+    p->table[p->n_table++] =
+        (struct argp_option){.name = "help", .key = KEY_HELP, .doc = "this text", .group = -1};
     p->table[p->n_table++] =
         (struct argp_option){.name = "list-options", .key = KEY_LIST, .flags = OPTION_HIDDEN};
 }
@@ -134,8 +133,8 @@ static error_t set_field(struct parser *p, size_t i, const char *text)
     snprintf(where, sizeof(where), "--%s", group->fields[i].name);
     if (group->given)
         group->given[i] = true;
-    return fail_if(p, ms_field_parse(&group->fields[i], group->object, text ? text : "true",
-                                     where, p->err));
+    return fail_if(
+        p, ms_field_parse(&group->fields[i], group->object, text ? text : "true", where, p->err));
 }
 
 static error_t add_argument(struct parser *p, const char *text)

@@ -5,7 +5,7 @@
 #include "base/table.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <stdarg.h>
 #include <string.h>
 
 enum {
@@ -71,7 +71,6 @@ void ms_report_wrap(const char *text, size_t column, size_t indent, struct ms_bu
 MS_PRINTF(3, 4)
 static void line(struct ms_buf *out, const char *key, const char *fmt, ...)
 {
-    struct ms_buf text = {0};
     char whole[2048];
     va_list args;
     va_start(args, fmt);
@@ -79,7 +78,6 @@ static void line(struct ms_buf *out, const char *key, const char *fmt, ...)
     va_end(args);
     ms_buf_printf(out, "  %-*s", KEY_COLUMNS, key);
     ms_report_wrap(whole, 2 + KEY_COLUMNS, 2 + KEY_COLUMNS, out);
-    ms_buf_free(&text);
 }
 
 static void heading(struct ms_buf *out, const char *text)
@@ -192,7 +190,8 @@ static void section_headline(const struct ms_report *report, struct ms_buf *out)
 static void line_parallel(const struct ms_prediction *p, struct ms_buf *out)
 {
     const struct ms_layout *l = &p->layout;
-    line(out, "parallel", "TP %lld x CP %lld x PP %lld x DP %lld, %lld virtual stage%s per rank%s%s",
+    line(out, "parallel",
+         "TP %lld x CP %lld x PP %lld x DP %lld, %lld virtual stage%s per rank%s%s",
          (long long)l->tp, (long long)l->cp, (long long)l->pp, (long long)l->dp, (long long)l->vp,
          l->vp == 1 ? "" : "s", p->recipe.pp_layout[0] ? "; layout " : "", p->recipe.pp_layout);
     if (p->arch.n_experts)
@@ -215,7 +214,8 @@ static void lines_how(const struct ms_prediction *p, struct ms_buf *out)
     const bool moe = p->arch.n_experts > 0;
     line(out, "precision", "%s%s%s%s%s", setting(r, "precision").text, moe ? "; experts " : "",
          moe ? MS_DTYPE_NAMES[ms_recipe_expert_dtype(r)] : "",
-         r->fp8_attention ? "; attention core FP8" : "", r->fp8_output_proj ? "; output head too" : "");
+         r->fp8_attention ? "; attention core FP8" : "",
+         r->fp8_output_proj ? "; output head too" : "");
     if (moe)
         line(out, "dispatcher", "%s, %lld SMs; expert GEMMs %s%s", setting(r, "dispatcher").text,
              (long long)r->dispatcher_sms, setting(r, "expert-gemm").text,
@@ -323,7 +323,8 @@ static void section_breakdown(const struct ms_report *report, struct ms_buf *out
         const char *note = time_s != 0 ? "" : why_zero(p, (enum ms_category)order[i], why);
         sum_s += time_s;
         if (note)
-            breakdown_row(table, MS_CATEGORY_NAMES[order[i]], time_s, time_s / p->step_time_s, note);
+            breakdown_row(table, MS_CATEGORY_NAMES[order[i]], time_s, time_s / p->step_time_s,
+                          note);
     }
     ms_table_cell(table, "step");
     ms_table_cell(table, "%.3f", sum_s * 1e3);
@@ -343,10 +344,10 @@ static void section_memory(const struct ms_report *report, struct ms_buf *out)
         const char *name;
         double bytes;
     } rows[] = {
-        {"weights", m->parts.weights},         {"gradients", m->parts.gradients},
-        {"optimizer", m->parts.optimizer},     {"activations", m->parts.activations},
-        {"buffers", m->parts.buffers},         {"reserve", m->parts.reserve},
-        {"peak", m->peak_bytes},               {"capacity", m->capacity_bytes},
+        {"weights", m->parts.weights},     {"gradients", m->parts.gradients},
+        {"optimizer", m->parts.optimizer}, {"activations", m->parts.activations},
+        {"buffers", m->parts.buffers},     {"reserve", m->parts.reserve},
+        {"peak", m->peak_bytes},           {"capacity", m->capacity_bytes},
     };
     struct ms_table *table = ms_table_new("lrr");
     ms_buf_printf(out, "\nMemory of the fullest GPU (rank %lld, pipeline stage %lld): %s\n",

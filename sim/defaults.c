@@ -52,7 +52,13 @@ static bool fits(const struct ms_prediction *p, const struct ms_recipe *recipe)
 static void choose_sizes(struct ms_prediction *p)
 {
     struct ms_recipe *r = &p->recipe;
+    int64_t domain = p->topo.domain.gpus;
     r->ep = choose_ep(p);
+    if (!r->gpus_per_domain && r->gpus > domain && domain % r->ep) {
+        r->gpus_per_domain = domain / r->ep * r->ep; /* no group is split over two domains */
+        ms_notes_add(&p->assumptions, "%lld of %lld GPUs of each NVLink domain are used, so that EP "
+                     "groups stay whole", (long long)r->gpus_per_domain, (long long)domain);
+    }
     r->vp = 1;
     r->schedule = MS_SCHEDULE_1F1B;
     r->pp_layout[0] = '\0';
@@ -90,8 +96,6 @@ static void reconcile(struct ms_prediction *p)
         r->vp = 1;
     if (!is_given(p, "schedule"))
         r->schedule = r->vp > 1 ? MS_SCHEDULE_INTERLEAVED : MS_SCHEDULE_1F1B;
-    if (is_given(p, "overlap") && !(r->overlap & MS_OVERLAP_EP))
-        r->overlap &= ~(uint32_t)MS_OVERLAP_WGRAD;
     if (is_given(p, "precision") && r->precision == MS_DTYPE_BF16 && !is_given(p, "fp8-attention"))
         r->fp8_attention = false;
 }

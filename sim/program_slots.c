@@ -97,6 +97,15 @@ static int64_t add_task(struct builder *b, const struct ms_task *task, int64_t a
     return id;
 }
 
+static int64_t add_join(struct builder *b, const struct ms_task *slot, int64_t after)
+{
+    struct ms_task join = *slot;
+    join.kind = MS_TASK_JOIN;
+    join.segment = -1;
+    join.clock_s = 0;
+    return add_task(b, &join, after);
+}
+
 /* Time of an exchange before any byte moves. */
 static double rates_fixed_s(const struct builder *b)
 {
@@ -106,40 +115,55 @@ static double rates_fixed_s(const struct builder *b)
         .fixed_s;
 }
 
-/* One flow per pair of ranks; pair bytes in proportion to what each sends and receives on the tier, scaled
- * so that the busiest port needs the op's time without its fixed part. */
+/* Bytes of each pair [n][n] with the given row and column sums and an empty diagonal, by proportional
+ * fitting from equal shares. Caller frees. */
+static double *pair_bytes(const struct ms_port_bytes *ports, int64_t n)
+{
+    enum { ROUNDS = 50 };
+    double *bytes = ms_calloc((size_t)(n * n), sizeof(*bytes));
+    for (int64_t i = 0; i < n * n; i++)
+        bytes[i] = i / n == i % n ? 0 : 1;
+    for (int round = 0; round < 2 * ROUNDS; round++) {
+        bool rows = round % 2 == 0;
+        int64_t step = rows ? 1 : n;
+        for (int64_t i = 0; i < n; i++) {
+            double *line = bytes + (rows ? i * n : i), sum = 0;
+            for (int64_t j = 0; j < n; j++)
+                sum += line[j * step];
+            for (int64_t j = 0; j < n && sum > 0; j++)
+                line[j * step] *= (rows ? ports[i].nvlink_send : ports[i].nvlink_receive) / sum;
+        }
+    }
+    return bytes;
+}
+
+/* An exchange as its fixed time and then one flow per pair of ranks, scaled so that the busiest port
+ * alone needs the op's time. Returns the task that ends it; `*first_task` opens it. */
 static int64_t add_flows(struct builder *b, const struct ms_task *like, const struct ms_ops *ops,
-                         const struct ms_op *op, int64_t after)
+                         const struct ms_op *op, int64_t *first_task)
 {
     const struct ms_layout *l = b->p->step->layout;
-    const struct ms_topology *topo = l->cluster->topo;
     const struct ms_port_bytes *ports = &ops->ports[op->ports_at];
+    int64_t n = l->cell_ranks, join_id;
     int64_t first = ms_layout_cell_first(l, like->stage, b->p->replicas[like->replica]);
-    double total = 0, busiest = 0, bandwidth = topo->domain.nvlink_bandwidth.value;
-    struct ms_task fixed = *like, join = *like;
-    int64_t join_id;
-    fixed.clock_s = rates_fixed_s(b);
-    after = add_task(b, &fixed, after);
-    for (int64_t i = 0; i < l->cell_ranks; i++) {
-        total += ports[i].nvlink_send;
+    double busiest = 0, bandwidth = l->cluster->topo->domain.nvlink_bandwidth.value;
+    double *bytes = pair_bytes(ports, n), fixed_s = rates_fixed_s(b);
+    struct ms_task task = *like;
+    task.clock_s = fixed_s;
+    *first_task = add_task(b, &task, -1);
+    join_id = add_join(b, like, *first_task);
+    for (int64_t i = 0; i < n; i++)
         busiest = fmax(busiest, fmax(ports[i].nvlink_send, ports[i].nvlink_receive));
+    task.kind = MS_TASK_FLOW;
+    task.clock_s = 0;
+    for (int64_t i = 0; i < n * n; i++) {
+        task.from = first + i / n;
+        task.to = first + i % n;
+        task.flow_bytes = bytes[i] * (op->time_s - fixed_s) * bandwidth / busiest;
+        if (task.flow_bytes > 0)
+            ms_program_edge(b->p, add_task(b, &task, *first_task), join_id);
     }
-    join.kind = MS_TASK_JOIN;
-    join_id = add_task(b, &join, after);
-    for (int64_t i = 0; i < l->cell_ranks && total > 0; i++)
-        for (int64_t j = 0; j < l->cell_ranks; j++) {
-            struct ms_task flow = *like;
-            int64_t id;
-            if (i == j)
-                continue;
-            flow.kind = MS_TASK_FLOW;
-            flow.from = first + i;
-            flow.to = first + j;
-            flow.flow_bytes = ports[i].nvlink_send * ports[j].nvlink_receive / total *
-                              ((op->time_s - fixed.clock_s) * bandwidth / busiest);
-            id = add_task(b, &flow, after);
-            ms_program_edge(b->p, id, join_id);
-        }
+    free(bytes);
     return join_id;
 }
 
@@ -156,26 +180,19 @@ static int64_t waits_for(const struct ms_span *spans, const int64_t *ids, size_t
 }
 
 static int64_t add_op(struct builder *b, const struct ms_task *slot, const struct ms_span *span,
-                      int64_t after)
+                      int64_t *first_task)
 {
     struct ms_task task = *slot;
     task.kind = MS_TASK_OP;
     task.category = span->op->category;
     task.name = span->op->name;
     task.segment = -1;
+    task.clock_s = 0;
     if (span->op->ports_at >= 0)
-        return add_flows(b, &task, span->ops, span->op, after);
+        return add_flows(b, &task, span->ops, span->op, first_task);
     task.clock_s = span->end_s - span->start_s;
-    return add_task(b, &task, after);
-}
-
-static int64_t add_join(struct builder *b, const struct ms_task *slot, int64_t after)
-{
-    struct ms_task join = *slot;
-    join.kind = MS_TASK_JOIN;
-    join.segment = -1;
-    join.clock_s = 0;
-    return add_task(b, &join, after);
+    *first_task = add_task(b, &task, -1);
+    return *first_task;
 }
 
 /* The ops of a slot in the order of their start, between a task that opens and one that closes it. */
@@ -195,9 +212,11 @@ static int64_t add_slot_ops(struct builder *b, const struct ms_task *slot, int64
     for (size_t i = 0; i < n; i++) {
         int64_t on_stream = waits_for(spans, ids, i, false);
         int64_t in_list = waits_for(spans, ids, i, true);
-        ids[i] = add_op(b, slot, &spans[i], on_stream >= 0 ? on_stream : *first);
+        int64_t opens;
+        ids[i] = add_op(b, slot, &spans[i], &opens);
+        ms_program_edge(b->p, on_stream >= 0 ? on_stream : *first, opens);
         if (in_list >= 0 && in_list != on_stream)
-            ms_program_edge(b->p, in_list, ids[i]);
+            ms_program_edge(b->p, in_list, opens);
     }
     last = add_join(b, slot, -1);
     for (size_t i = 0; i < n; i++)
