@@ -5,5 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#undef alloca
 #pragma GCC poison strcpy strcat sprintf vsprintf strtok atoi atof atol gets localtime rand srand alloca
 #endif

@@ -39,8 +39,9 @@ static enum ms_status check_range(const struct ms_field *field, double x, const 
 {
     if ((field->min == 0 && field->max == 0) || (x >= field->min && x <= field->max))
         return MS_OK;
-    return ms_fail(err, MS_E_INPUT, where, "'%.60s' is outside %.10g to %.10g; nearest legal value %.10g",
-                   text, field->min, field->max, x < field->min ? field->min : field->max);
+    return ms_fail(err, MS_E_INPUT, where,
+                   "'%.60s' is outside %.10g to %.10g; nearest legal value %.10g", text, field->min,
+                   field->max, x < field->min ? field->min : field->max);
 }
 
 static enum ms_status parse_int(const struct ms_field *field, const char *text, const char *where,
@@ -127,8 +128,8 @@ static enum ms_status parse_list(const struct ms_field *field, void *object, con
     enum ms_status status;
     if (field->kind == MS_FIELD_FLAGS) {
         uint32_t flags = 0;
-        status = strcmp(text, "none") == 0 ? MS_OK
-                                           : split(field, text, where, &flags, err, add_flag);
+        status =
+            strcmp(text, "none") == 0 ? MS_OK : split(field, text, where, &flags, err, add_flag);
         if (status == MS_OK)
             *(uint32_t *)member(field, object) = flags;
     } else {
@@ -260,7 +261,8 @@ static bool same_name(const char *a, const char *b)
 const struct ms_field *ms_fields_find(const struct ms_field *fields, size_t n, const char *name)
 {
     for (size_t i = 0; i < n; i++)
-        if (same_name(fields[i].name, name) || (fields[i].alias && same_name(fields[i].alias, name)))
+        if (same_name(fields[i].name, name) ||
+            (fields[i].alias && same_name(fields[i].alias, name)))
             return &fields[i];
     return NULL;
 }

@@ -94,7 +94,8 @@ static void test_short_output(void **state)
     char path[8];
     struct ms_error err = {0};
     (void)state;
-    assert_int_equal(ms_data_path("topologies", "a", ".yaml", path, sizeof(path), &err), MS_E_INPUT);
+    assert_int_equal(ms_data_path("topologies", "a", ".yaml", path, sizeof(path), &err),
+                     MS_E_INPUT);
 }
 
 static void test_list_is_sorted_and_clean(void **state)
@@ -131,7 +132,7 @@ static void test_what_is_a_path(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_PLACE(test_environment_comes_first), WITH_PLACE(test_source_tree_comes_next),
+        WITH_PLACE(test_environment_comes_first),  WITH_PLACE(test_source_tree_comes_next),
         WITH_PLACE(test_names_that_are_not_there), WITH_PLACE(test_short_output),
         WITH_PLACE(test_list_is_sorted_and_clean), cmocka_unit_test(test_what_is_a_path),
     };

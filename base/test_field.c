@@ -256,10 +256,10 @@ static void test_format_is_the_inverse(void **state)
         int field;
         const char *text;
     } cases[] = {
-        {FLAG, "true"},       {FLAG, "false"},           {COUNT, "17"},
-        {COLOUR, "blue"},     {SCOPE, "none"},           {SCOPE, "moe_act,mla_up_proj"},
-        {NAME, "a, b: c"},    {LIST, "64,128,7"},        {LIST, "5"},
-        {LIST, ""},           {BANDWIDTH, "900 GB/s"},   {HBM, "7.7 TB/s"},
+        {FLAG, "true"},    {FLAG, "false"},         {COUNT, "17"},
+        {COLOUR, "blue"},  {SCOPE, "none"},         {SCOPE, "moe_act,mla_up_proj"},
+        {NAME, "a, b: c"}, {LIST, "64,128,7"},      {LIST, "5"},
+        {LIST, ""},        {BANDWIDTH, "900 GB/s"}, {HBM, "7.7 TB/s"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -307,7 +307,8 @@ static void test_nearest(void **state)
     (void)state;
     assert_string_equal(ms_fields_nearest(FIELDS, N_FIELDS, "bandwith"), "bandwidth");
     assert_string_equal(ms_fields_nearest(FIELDS, N_FIELDS, "color"), "colour");
-    assert_string_equal(ms_fields_nearest(FIELDS, N_FIELDS, "micro-bach-sizes"), "micro-batch-size");
+    assert_string_equal(ms_fields_nearest(FIELDS, N_FIELDS, "micro-bach-sizes"),
+                        "micro-batch-size");
     assert_null(ms_fields_nearest(FIELDS, N_FIELDS, "zzzzzz"));
     assert_null(ms_fields_nearest(FIELDS, N_FIELDS, ""));
     memset(endless, 'f', sizeof(endless) - 1);

@@ -11,8 +11,8 @@
 static json_t *parse(const struct ms_buf *text)
 {
     json_error_t error;
-    json_t *root = json_loadb(text->text, text->length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL,
-                              &error);
+    json_t *root =
+        json_loadb(text->text, text->length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
     if (!root)
         print_error("%s in %s\n", error.text, text->text);
     assert_non_null(root);
@@ -45,7 +45,8 @@ static void test_every_byte_survives(void **state)
         const char text[] = {'<', (char)c, '>', '\0'};
         check_string(text, text);
     }
-    check_string("\xc2\xb5s \xe2\x82\xac \xf0\x9f\x98\x80", "\xc2\xb5s \xe2\x82\xac \xf0\x9f\x98\x80");
+    check_string("\xc2\xb5s \xe2\x82\xac \xf0\x9f\x98\x80",
+                 "\xc2\xb5s \xe2\x82\xac \xf0\x9f\x98\x80");
 }
 
 /* Each of these is ill-formed by the Unicode Standard (table 3-7); R is U+FFFD. */
@@ -53,14 +54,16 @@ static void test_every_byte_survives(void **state)
 static void test_what_is_not_utf8_is_replaced(void **state)
 {
     (void)state;
-    check_string("a\xff" "b", "a" R "b");
+    check_string("a\xff"
+                 "b",
+                 "a" R "b");
     check_string("\x80", R);
-    check_string("\xc0\xaf", R R);                 /* overlong '/' */
-    check_string("\xe0\x80\xaf", R R R);           /* overlong */
-    check_string("\xed\xa0\x80", R R R);           /* surrogate */
-    check_string("\xf4\x90\x80\x80", R R R R);     /* above U+10FFFF */
+    check_string("\xc0\xaf", R R);             /* overlong '/' */
+    check_string("\xe0\x80\xaf", R R R);       /* overlong */
+    check_string("\xed\xa0\x80", R R R);       /* surrogate */
+    check_string("\xf4\x90\x80\x80", R R R R); /* above U+10FFFF */
     check_string("\xf5\x80\x80\x80", R R R R);
-    check_string("x\xe2\x82", "x" R R);            /* ends early */
+    check_string("x\xe2\x82", "x" R R); /* ends early */
     check_string("x\xe2\x82y", "x" R R "y");
     check_string("\xc2", R);
     check_string("\xf0\x9f\x98", R R R);
@@ -127,8 +130,8 @@ static void test_nesting_both_forms(void **state)
 /* "10 significant digits": relative error at most half a unit of the tenth digit. */
 static void test_numbers(void **state)
 {
-    static const double values[] = {0, 1, -2.5, 1e-300, 1.7976e308, 3.14159265358979,
-                                    123456789012345.0, 6.02214076e23, -0.1};
+    static const double values[] = {
+        0, 1, -2.5, 1e-300, 1.7976e308, 3.14159265358979, 123456789012345.0, 6.02214076e23, -0.1};
     (void)state;
     for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
         struct ms_buf out = {0};
@@ -152,9 +155,9 @@ static void misuse(enum misuse which)
     struct ms_jsonw w = {.out = &out};
     ms_jsonw_open(&w, NULL, '[');
     if (which == NOT_A_NUMBER)
-        ms_jsonw_number(&w, NULL, NAN);
+        ms_jsonw_number(&w, NULL, nan(""));
     if (which == INFINITE)
-        ms_jsonw_number(&w, NULL, -INFINITY);
+        ms_jsonw_number(&w, NULL, -HUGE_VAL);
     for (int i = 0; which == TOO_DEEP && i < MS_JSONW_DEPTH_MAX; i++)
         ms_jsonw_open(&w, NULL, '[');
     for (int i = 0; which == CLOSED_TOO_OFTEN && i < 2; i++)

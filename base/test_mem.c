@@ -134,7 +134,8 @@ static int run_child(void (*body)(void), char *out, size_t n)
 /* Sizes that overflow size_t: one line and exit 3, never a small block or an endless loop. */
 static void test_overflow_ends_with_status_3(void **state)
 {
-    static void (*const bodies[])(void) = {out_in_calloc, out_in_realloc, out_in_grow, out_in_arena};
+    static void (*const bodies[])(void) = {out_in_calloc, out_in_realloc, out_in_grow,
+                                           out_in_arena};
     (void)state;
     for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
         char out[512];

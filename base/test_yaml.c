@@ -17,7 +17,10 @@ struct sample {
 };
 
 static const struct ms_field INNER[] = {
-    {.name = "rails", .alias = "planes", .kind = MS_FIELD_INT, .offset = offsetof(struct sample, rails)},
+    {.name = "rails",
+     .alias = "planes",
+     .kind = MS_FIELD_INT,
+     .offset = offsetof(struct sample, rails)},
     {.name = "hbm",
      .kind = MS_FIELD_FIGURE,
      .quantity = MS_QUANTITY_BANDWIDTH,
@@ -128,7 +131,8 @@ static void test_figure_uses_the_most_trusted_value(void **state)
         ms_assert_close(s.hbm.value, cases[i].value, 0, 0);
     }
     refuse("gpus: 1\nfabric:\n  hbm: {source: s}\n", "t.yaml:3:fabric.hbm", "no value");
-    refuse("gpus: 1\nfabric:\n  hbm: {measured: 1 B/s}\n", "t.yaml:3:fabric.hbm", "'source' is missing");
+    refuse("gpus: 1\nfabric:\n  hbm: {measured: 1 B/s}\n", "t.yaml:3:fabric.hbm",
+           "'source' is missing");
     refuse("gpus: 1\nfabric:\n  hbm: {measured: 1 B, source: s}\n", "t.yaml:3:fabric.hbm.measured",
            "unit");
 }
@@ -227,8 +231,8 @@ static void test_deep_nesting(void **state)
         ms_buf_puts(&text, "gpus: 1\nname:\n ");
         while (text.length < MS_YAML_MAX_BYTES / 2)
             ms_buf_puts(&text, pieces[i]);
-        assert_int_equal(
-            ms_yaml_read_text("t.yaml", &text, FIELDS, N_FIELDS, &s, NULL, &err), MS_E_INPUT);
+        assert_int_equal(ms_yaml_read_text("t.yaml", &text, FIELDS, N_FIELDS, &s, NULL, &err),
+                         MS_E_INPUT);
         ms_assert_says(&err, "nested too deeply");
         assert_true((double)(clock() - start) / CLOCKS_PER_SEC < 2);
         ms_buf_free(&text);

@@ -13,27 +13,19 @@ struct unit {
 
 /* For each quantity: the suffixes, smallest first; the first is the one used for odd values. */
 static const struct unit RATIO[] = {{"", 1}, {NULL, 0}};
-static const struct unit SIZE[] = {{"B", 1},
-                                   {"KB", 1e3},
-                                   {"kB", 1e3},
-                                   {"MB", 1e6},
-                                   {"GB", 1e9},
-                                   {"TB", 1e12},
-                                   {"KiB", 0x1p10},
-                                   {"MiB", 0x1p20},
-                                   {"GiB", 0x1p30},
-                                   {"TiB", 0x1p40},
-                                   {NULL, 0}};
+static const struct unit SIZE[] = {
+    {"B", 1},        {"KB", 1e3},     {"kB", 1e3},     {"MB", 1e6},     {"GB", 1e9}, {"TB", 1e12},
+    {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}, {NULL, 0}};
 static const struct unit BANDWIDTH[] = {
-    {"B/s", 1},     {"KB/s", 1e3},     {"MB/s", 1e6},    {"GB/s", 1e9},    {"TB/s", 1e12},
-    {"Bps", 1},     {"KBps", 1e3},     {"MBps", 1e6},    {"GBps", 1e9},    {"TBps", 1e12},
-    {"b/s", 0.125}, {"Mb/s", 0.125e6}, {"Gb/s", 0.125e9}, {"Tb/s", 0.125e12}, {"Mbps", 0.125e6},
+    {"B/s", 1},        {"KB/s", 1e3},      {"MB/s", 1e6},     {"GB/s", 1e9},      {"TB/s", 1e12},
+    {"Bps", 1},        {"KBps", 1e3},      {"MBps", 1e6},     {"GBps", 1e9},      {"TBps", 1e12},
+    {"b/s", 0.125},    {"Mb/s", 0.125e6},  {"Gb/s", 0.125e9}, {"Tb/s", 0.125e12}, {"Mbps", 0.125e6},
     {"Gbps", 0.125e9}, {"Tbps", 0.125e12}, {"GiB/s", 0x1p30}, {NULL, 0}};
-static const struct unit FLOPS[] = {{"FLOP/s", 1},      {"GFLOP/s", 1e9},  {"TFLOP/s", 1e12},
-                                    {"PFLOP/s", 1e15},  {"GFLOPS", 1e9},   {"TFLOPS", 1e12},
-                                    {"PFLOPS", 1e15},   {NULL, 0}};
-static const struct unit TIME[] = {{"s", 1},     {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9},
-                                   {"h", 3600}, {NULL, 0}};
+static const struct unit FLOPS[] = {{"FLOP/s", 1},     {"GFLOP/s", 1e9}, {"TFLOP/s", 1e12},
+                                    {"PFLOP/s", 1e15}, {"GFLOPS", 1e9},  {"TFLOPS", 1e12},
+                                    {"PFLOPS", 1e15},  {NULL, 0}};
+static const struct unit TIME[] = {{"s", 1},     {"ms", 1e-3}, {"us", 1e-6},
+                                   {"ns", 1e-9}, {"h", 3600},  {NULL, 0}};
 static const struct unit POWER[] = {{"W", 1}, {"kW", 1e3}, {"MW", 1e6}, {NULL, 0}};
 static const struct unit FREQUENCY[] = {{"Hz", 1}, {"MHz", 1e6}, {"GHz", 1e9}, {NULL, 0}};
 
@@ -94,8 +86,9 @@ enum ms_status ms_units_parse(const char *text, enum ms_quantity quantity, const
             return MS_OK;
         }
     }
-    return ms_fail(err, MS_E_INPUT, where, "'%.40s' after the number is not a unit of %s (as in '%s')",
-                   text, QUANTITIES[quantity].name, QUANTITIES[quantity].example);
+    return ms_fail(err, MS_E_INPUT, where,
+                   "'%.40s' after the number is not a unit of %s (as in '%s')", text,
+                   QUANTITIES[quantity].name, QUANTITIES[quantity].example);
 bad:
     return ms_fail(err, MS_E_INPUT, where, "'%.60s' is not a %s (as in '%s')", text,
                    QUANTITIES[quantity].name, QUANTITIES[quantity].example);

@@ -32,8 +32,7 @@ static const char *scalar(const yaml_node_t *node)
 /* A scalar without a NUL inside: the rest of the program works with C strings. */
 static bool is_text(const yaml_node_t *node)
 {
-    return node->type == YAML_SCALAR_NODE &&
-           strlen(scalar(node)) == node->data.scalar.length;
+    return node->type == YAML_SCALAR_NODE && strlen(scalar(node)) == node->data.scalar.length;
 }
 
 /* The key of pair `p` as text, checked to be unique within the mapping. */
@@ -67,8 +66,8 @@ static enum ms_status read_mapping(const struct reader *r, const yaml_node_t *ma
                                    const char *prefix, const struct ms_field *fields, size_t n,
                                    void *object, bool *given);
 
-static enum ms_status read_figure(const struct reader *r, const yaml_node_t *map,
-                                  const char *path, const struct ms_field *field, void *object)
+static enum ms_status read_figure(const struct reader *r, const yaml_node_t *map, const char *path,
+                                  const struct ms_field *field, void *object)
 {
     struct ms_figure figure = {nan(""), nan(""), nan(""), nan(""), nan(""), ""};
     struct ms_field fields[N_FIGURE_FIELDS];
@@ -97,8 +96,8 @@ static enum ms_status read_figure(const struct reader *r, const yaml_node_t *map
     return MS_OK;
 }
 
-static enum ms_status read_value(const struct reader *r, const yaml_node_t *value,
-                                 const char *path, const struct ms_field *field, void *object)
+static enum ms_status read_value(const struct reader *r, const yaml_node_t *value, const char *path,
+                                 const struct ms_field *field, void *object)
 {
     char at[MS_TEXT_MAX];
     if (value->type == YAML_MAPPING_NODE && field->kind == MS_FIELD_SECTION)
@@ -140,8 +139,8 @@ static enum ms_status read_pair(const struct reader *r, const yaml_node_t *map,
 
 static bool has_key(const struct reader *r, const yaml_node_t *map, const struct ms_field *field)
 {
-    for (const yaml_node_pair_t *p = map->data.mapping.pairs.start;
-         p < map->data.mapping.pairs.top; p++)
+    for (const yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top;
+         p++)
         if (ms_fields_find(field, 1, scalar(yaml_document_get_node(r->doc, p->key))))
             return true;
     return false;
@@ -152,8 +151,8 @@ static enum ms_status read_mapping(const struct reader *r, const yaml_node_t *ma
                                    void *object, bool *given)
 {
     char at[MS_TEXT_MAX];
-    for (const yaml_node_pair_t *p = map->data.mapping.pairs.start;
-         p < map->data.mapping.pairs.top; p++) {
+    for (const yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top;
+         p++) {
         enum ms_status status = read_pair(r, map, p, prefix, fields, n, object, given);
         if (status != MS_OK)
             return status;

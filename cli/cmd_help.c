@@ -10,8 +10,8 @@ static const char ABOUT[] =
     "Without COMMAND, an overview; with it, the same as `moesim COMMAND --help`.";
 static const char OVERVIEW_HEAD[] =
     "moesim predicts how long a training step of a large Mixture-of-Experts model\n"
-    "takes on GPU clusters such as NVL72 systems, where the time goes, whether it fits\n"
-    "in memory, and how sure that is.\n"
+    "takes on GPU clusters such as NVL72 systems, where the time goes, whether it\n"
+    "fits in memory, and how sure that is.\n"
     "\n"
     "Usage: moesim [predict] [OPTION...]\n"
     "       moesim COMMAND [ARGUMENT...] [OPTION...]\n"

@@ -6,9 +6,9 @@
 
 #include <stdlib.h>
 
-static const char USAGE[] = "list\nshow NAME|FILE";
+static const char USAGE[] = "list\nshow NAME|FILE [OPTION...]";
 static const char ABOUT[] =
-    "Models as read from a Hugging Face config.json.\v"
+    "Models as read from a Hugging Face config.json. "
     "list prints the models that come with moesim; show prints layers, exact parameter counts and "
     "FLOP per token of one of them or of any config.json.";
 static const char *const FORMATS[] = {"table", "json", NULL};
@@ -74,7 +74,7 @@ enum ms_status ms_cmd_model(int argc, char **argv, struct ms_buf *out, struct ms
     bool given[N_FIELDS] = {false}, done;
     const struct ms_option_group group = {"Options of show:", FIELDS, N_FIELDS, &settings, given};
     size_t n = 0;
-    int verb;
+    int verb = 0;
     enum ms_status status;
     ms_fields_defaults(FIELDS, N_FIELDS, &settings);
     status = ms_options_parse(
@@ -82,13 +82,9 @@ enum ms_status ms_cmd_model(int argc, char **argv, struct ms_buf *out, struct ms
         &done, out, err);
     if (status != MS_OK || done)
         return status;
-    verb = n ? ms_names_find(verbs, arguments[0]) : -1;
-    if (verb < 0)
-        return ms_fail(err, MS_E_USAGE, "model", "'%.60s' is not one of list, show",
-                       n ? arguments[0] : "");
-    if (n != (verb == 0 ? 1 : 2))
-        return ms_fail(err, MS_E_USAGE, "model",
-                       verb ? "%s needs a name or a file" : "%s takes no argument", verbs[verb]);
+    status = ms_options_verb("model", verbs, arguments, n, &verb, err);
+    if (status != MS_OK)
+        return status;
     if (verb == 1)
         return show(arguments[1], &settings, out, err);
     status = check_list(given, err);

@@ -14,7 +14,7 @@
 #include <string.h>
 
 static const char ABOUT[] =
-    "Predicts one training step. Everything has a default; the report says which were chosen.\v"
+    "Predicts one training step. Everything has a default; the report says which were chosen. "
     "A setting comes from the command line, else from --recipe, else from the recipe that comes "
     "with moesim for this model and system, else it is chosen or has the default shown. Exit "
     "status 1 says that the step was predicted but does not fit in GPU memory.";
@@ -112,30 +112,8 @@ static enum ms_status parse(struct job *job, int argc, char **argv, bool *done, 
         {"Settings of the step, also keys of a recipe file:", fields, n, &job->recipe, job->given},
         {"What to print:", SETTINGS, N_SETTINGS, &job->settings, job->settings_given},
     };
-    const struct ms_options options = {"moesim predict", "", ABOUT, groups, 2, NULL, 0};
+    const struct ms_options options = {"moesim predict", "[OPTION...]", ABOUT, groups, 2, NULL, 0};
     return ms_options_parse(&options, argc, argv, NULL, done, out, err);
-}
-
-/* Once to know --recipe and to refuse a bad command line before any file is read; then the file, and the
- * command line again on top of it. */
-static enum ms_status read_settings(struct job *job, int argc, char **argv, bool *done,
-                                    struct ms_buf *out, struct ms_error *err)
-{
-    size_t n;
-    const struct ms_field *fields = ms_recipe_fields(&n);
-    enum ms_status status;
-    MS_REQUIRE(n <= MS_RECIPE_FIELDS_MAX);
-    ms_fields_defaults(fields, n, &job->recipe);
-    ms_fields_defaults(SETTINGS, N_SETTINGS, &job->settings);
-    status = parse(job, argc, argv, done, out, err);
-    if (status != MS_OK || *done || !job->settings_given[SET_RECIPE])
-        return status;
-    memset(job->given, 0, sizeof(job->given));
-    ms_fields_defaults(fields, n, &job->recipe);
-    status = ms_recipe_read(job->settings.recipe, &job->recipe, job->given, err);
-    if (status != MS_OK)
-        return status;
-    return parse(job, argc, argv, done, out, err);
 }
 
 /* Options that exclude each other, or need each other. */
@@ -166,6 +144,30 @@ static enum ms_status check_settings(const struct job *job, struct ms_error *err
         if (rules[i].wrong)
             return ms_fail(err, MS_E_USAGE, rules[i].option, "%s", rules[i].text);
     return MS_OK;
+}
+
+/* Once to know --recipe and to refuse a bad command line before any file is read; then the file, and the
+ * command line again on top of it. */
+static enum ms_status read_settings(struct job *job, int argc, char **argv, bool *done,
+                                    struct ms_buf *out, struct ms_error *err)
+{
+    size_t n;
+    const struct ms_field *fields = ms_recipe_fields(&n);
+    enum ms_status status;
+    MS_REQUIRE(n <= MS_RECIPE_FIELDS_MAX);
+    ms_fields_defaults(fields, n, &job->recipe);
+    ms_fields_defaults(SETTINGS, N_SETTINGS, &job->settings);
+    status = parse(job, argc, argv, done, out, err);
+    if (status == MS_OK && !*done)
+        status = check_settings(job, err);
+    if (status != MS_OK || *done || !job->settings_given[SET_RECIPE])
+        return status;
+    memset(job->given, 0, sizeof(job->given));
+    ms_fields_defaults(fields, n, &job->recipe);
+    status = ms_recipe_read(job->settings.recipe, &job->recipe, job->given, err);
+    if (status != MS_OK)
+        return status;
+    return parse(job, argc, argv, done, out, err);
 }
 
 static enum ms_status predict(struct job *job, struct ms_error *err)
@@ -220,9 +222,7 @@ enum ms_status ms_cmd_predict(int argc, char **argv, struct ms_buf *out, struct 
     if (status != MS_OK || done)
         goto out;
     ms_log_set_level(job->settings.quiet ? MS_LOG_QUIET : MS_LOG_WARN);
-    status = check_settings(job, err);
-    if (status == MS_OK)
-        status = predict(job, err);
+    status = predict(job, err);
     if (status == MS_OK)
         status = print(job, out);
 out:

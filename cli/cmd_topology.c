@@ -8,7 +8,7 @@
 static const char USAGE[] = "list\nshow NAME|FILE\ncheck NAME|FILE";
 static const char ABOUT[] =
     "Descriptions of systems: one GPU, its NVLink domain, its host and the network between "
-    "domains.\v"
+    "domains. "
     "list prints the systems that come with moesim; show prints every figure of one with its kind "
     "(measured, derived, datasheet, unverified) and source; check reads a YAML file and says "
     "what is wrong with it, with file, line and key (exit status 2).";
@@ -33,18 +33,14 @@ enum ms_status ms_cmd_topology(int argc, char **argv, struct ms_buf *out, struct
     const char *arguments[2] = {NULL, NULL};
     size_t n = 0;
     bool done;
-    int verb;
+    int verb = 0;
     enum ms_status status = ms_options_parse(
         &(struct ms_options){"moesim topology", USAGE, ABOUT, NULL, 0, arguments, 2}, argc, argv,
         &n, &done, out, err);
     if (status != MS_OK || done)
         return status;
-    verb = n ? ms_names_find(verbs, arguments[0]) : -1;
-    if (verb < 0)
-        return ms_fail(err, MS_E_USAGE, "topology", "'%.60s' is not one of list, show, check",
-                       n ? arguments[0] : "");
-    if (n != (verb == 0 ? 1 : 2))
-        return ms_fail(err, MS_E_USAGE, "topology",
-                       verb ? "%s needs a name or a file" : "%s takes no argument", verbs[verb]);
+    status = ms_options_verb("topology", verbs, arguments, n, &verb, err);
+    if (status != MS_OK)
+        return status;
     return verb ? show(arguments[1], verb == 2, out, err) : ms_topology_list(out, err);
 }

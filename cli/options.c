@@ -1,9 +1,10 @@
-/* options.c - field tables as argp tables. argp does the reading and the layout of --help; its own error
- * messages are off, because an error is one line with the nearest legal value and main prints it.
+/* options.c - field tables as argp tables. argp only reads: its error messages are off, because an error is
+ * one line with the nearest legal value and main prints it, and so is its --help, which sorts by letter.
  * Read struct parser, build(), on_key() in this order. */
 #include "cli/options.h"
 
 #include "base/mem.h"
+#include "cli/wrap.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -13,12 +14,13 @@
 /* Keys beyond characters, so that no option has a short form. */
 enum { KEY_HELP = 1 << 9, KEY_LIST, KEY_FIRST_FIELD };
 
+enum { HELP_COLUMN = 28 };
+
 enum { FLAGS_OF_ARGP = ARGP_NO_EXIT | ARGP_NO_ERRS | ARGP_NO_HELP };
 
 /* What the callback of argp needs. */
 struct parser {
     const struct ms_options *options;
-    struct ms_arena *texts;
     struct argp_option *table;
     size_t n_table;
     size_t n_arguments;
@@ -57,56 +59,30 @@ static void add_names(const struct ms_field *field, const char *separator, struc
         ms_buf_printf(out, "%s%s", i ? separator : "", field->names[i]);
 }
 
-/* "help: legal names (default: value)", kept in the arena. */
-static const char *help_text(struct parser *p, const struct ms_field *field)
-{
-    struct ms_buf text = {0};
-    char *kept;
-    ms_buf_puts(&text, field->help);
-    if (field->names) {
-        ms_buf_puts(&text, field->kind == MS_FIELD_FLAGS ? "; any of " : "; one of ");
-        add_names(field, ", ", &text);
-    }
-    if (field->default_text && field->default_text[0])
-        ms_buf_printf(&text, " (default: %s)", field->default_text);
-    kept = ms_arena_alloc(p->texts, text.length + 1, 1);
-    memcpy(kept, text.text, text.length + 1);
-    ms_buf_free(&text);
-    return kept;
-}
-
-static void add_field(struct parser *p, const struct ms_field *field, int key, int group)
+static void add_field(struct parser *p, const struct ms_field *field, int key)
 {
     struct argp_option *option = &p->table[p->n_table++];
     option->name = field->name;
     option->key = key;
     option->arg = value_name(field->kind);
     option->flags = field->kind == MS_FIELD_BOOL ? OPTION_ARG_OPTIONAL : 0;
-    option->doc = help_text(p, field);
-    option->group = group;
     if (field->alias)
-        p->table[p->n_table++] =
-            (struct argp_option){.name = field->alias, .flags = OPTION_ALIAS, .group = group};
+        p->table[p->n_table++] = (struct argp_option){.name = field->alias, .flags = OPTION_ALIAS};
 }
 
-/* Headings, two rows for each field at most, help, list, and the end. */
+/* Two rows for each field at most, help, list, and the end. */
 static void build(struct parser *p)
 {
     const struct ms_options *o = p->options;
     size_t rows = 3;
     int key = KEY_FIRST_FIELD;
     for (size_t g = 0; g < o->n_groups; g++)
-        rows += 1 + 2 * o->groups[g].n;
-    p->texts = ms_arena_new();
+        rows += 2 * o->groups[g].n;
     p->table = ms_calloc(rows, sizeof(*p->table));
-    for (size_t g = 0; g < o->n_groups; g++) {
-        int group = (int)g + 1;
-        p->table[p->n_table++] = (struct argp_option){.doc = o->groups[g].title, .group = group};
+    for (size_t g = 0; g < o->n_groups; g++)
         for (size_t i = 0; i < o->groups[g].n; i++)
-            add_field(p, &o->groups[g].fields[i], key++, group);
-    }
-    p->table[p->n_table++] =
-        (struct argp_option){.name = "help", .key = KEY_HELP, .doc = "this text", .group = -1};
+            add_field(p, &o->groups[g].fields[i], key++);
+    p->table[p->n_table++] = (struct argp_option){.name = "help", .key = KEY_HELP};
     p->table[p->n_table++] =
         (struct argp_option){.name = "list-options", .key = KEY_LIST, .flags = OPTION_HIDDEN};
 }
@@ -255,17 +231,63 @@ static error_t on_key(int key, char *arg, struct argp_state *state)
     }
 }
 
-static void print_help(const struct parser *p, const struct argp *argp, struct ms_buf *out)
+/* "--tp N, --tensor-model-parallel-size N" */
+static void add_spellings(const struct ms_field *field, struct ms_buf *out)
 {
-    char *text = NULL, *name = ms_strdup(p->options->command);
-    size_t n = 0;
-    FILE *to = open_memstream(&text, &n);
-    MS_REQUIRE(to);
-    argp_help(argp, to, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC, name);
-    MS_REQUIRE(fclose(to) == 0);
-    ms_buf_add(out, text, n);
-    free(text);
-    free(name);
+    const char *names[] = {field->name, field->alias};
+    for (size_t i = 0; i < 2 && names[i]; i++) {
+        ms_buf_printf(out, "%s--%s", i ? ", " : "", names[i]);
+        if (field->kind == MS_FIELD_BOOL)
+            ms_buf_puts(out, "[=false]");
+        else
+            ms_buf_printf(out, " %s", value_name(field->kind));
+    }
+}
+
+/* One option: spellings, then from a fixed column on what it is, its legal names and its default. */
+static void help_row(const char *spellings, const char *text, struct ms_buf *out)
+{
+    size_t n = strlen(spellings);
+    if (n + 4 <= HELP_COLUMN)
+        ms_buf_printf(out, "  %-*s", HELP_COLUMN - 2, spellings);
+    else
+        ms_buf_printf(out, "  %s\n%*s", spellings, HELP_COLUMN, "");
+    ms_wrap(text, HELP_COLUMN, HELP_COLUMN, out);
+}
+
+static void help_field(const struct ms_field *field, struct ms_buf *out)
+{
+    struct ms_buf spellings = {0}, text = {0};
+    add_spellings(field, &spellings);
+    ms_buf_puts(&text, field->help);
+    if (field->names) {
+        ms_buf_puts(&text, field->kind == MS_FIELD_FLAGS ? "; any of " : "; one of ");
+        add_names(field, ", ", &text);
+    }
+    if (field->default_text && field->default_text[0])
+        ms_buf_printf(&text, " (default: %s)", field->default_text);
+    help_row(spellings.text, text.text, out);
+    ms_buf_free(&spellings);
+    ms_buf_free(&text);
+}
+
+static void print_help(const struct ms_options *options, struct ms_buf *out)
+{
+    const char *usage = options->usage;
+    for (const char *word = "Usage:"; *usage; word = "or:") {
+        size_t n = strcspn(usage, "\n");
+        ms_buf_printf(out, "%6s %s %.*s\n", word, options->command, (int)n, usage);
+        usage += n + (usage[n] == '\n');
+    }
+    ms_buf_puts(out, "\n");
+    ms_wrap(options->about, 0, 0, out);
+    for (size_t g = 0; g < options->n_groups; g++) {
+        ms_buf_printf(out, "\n%s\n", options->groups[g].title);
+        for (size_t i = 0; i < options->groups[g].n; i++)
+            help_field(&options->groups[g].fields[i], out);
+    }
+    ms_buf_puts(out, "\n");
+    help_row("--help", "this text", out);
 }
 
 /* One option a line, with the names it takes if it takes names: for the completion script. */
@@ -289,7 +311,7 @@ enum ms_status ms_options_parse(const struct ms_options *options, int argc, char
                                 struct ms_error *err)
 {
     struct parser p = {.options = options, .err = err};
-    struct argp argp = {.parser = on_key, .args_doc = options->usage, .doc = options->about};
+    struct argp argp = {.parser = on_key};
     error_t error;
     MS_REQUIRE(n_arguments || !options->max_arguments);
     build(&p);
@@ -297,13 +319,36 @@ enum ms_status ms_options_parse(const struct ms_options *options, int argc, char
     error = argp_parse(&argp, argc, argv, FLAGS_OF_ARGP, NULL, &p);
     MS_REQUIRE((error != 0) == (p.status != MS_OK));
     if (p.status == MS_OK && p.help)
-        print_help(&p, &argp, out);
+        print_help(options, out);
     if (p.status == MS_OK && p.list)
         print_list(&p, out);
     *done = p.help || p.list;
     if (n_arguments)
         *n_arguments = p.n_arguments;
     free(p.table);
-    ms_arena_free(p.texts);
     return p.status;
+}
+
+enum ms_status ms_options_verb(const char *command, const char *const *verbs,
+                               const char *const *arguments, size_t n_arguments, int *verb,
+                               struct ms_error *err)
+{
+    struct ms_buf known = {0};
+    enum ms_status status = MS_OK;
+    int found = n_arguments ? ms_names_find(verbs, arguments[0]) : -1;
+    for (int i = 0; verbs[i]; i++)
+        ms_buf_printf(&known, "%s%s", i ? ", " : "", verbs[i]);
+    if (!n_arguments)
+        status = ms_fail(err, MS_E_USAGE, command, "say which: %s", known.text);
+    else if (found < 0)
+        status =
+            ms_fail(err, MS_E_USAGE, command, "'%.60s' is not one of %s", arguments[0], known.text);
+    else if (found == 0 && n_arguments != 1)
+        status = ms_fail(err, MS_E_USAGE, command, "%s takes no argument", verbs[0]);
+    else if (found > 0 && n_arguments != 2)
+        status = ms_fail(err, MS_E_USAGE, command, "%s needs a name or a file", verbs[found]);
+    else
+        *verb = found;
+    ms_buf_free(&known);
+    return status;
 }

@@ -21,7 +21,7 @@ struct ms_option_group {
 
 struct ms_options {
     const char *command; /* "moesim predict" */
-    const char *usage;   /* arguments in --help: "[OPTION...]" */
+    const char *usage;   /* what may follow, in --help; a line for each form */
     const char *about;   /* what the command does, for --help */
     const struct ms_option_group *groups;
     size_t n_groups;
@@ -36,5 +36,11 @@ struct ms_options {
 MS_MUST_CHECK enum ms_status ms_options_parse(const struct ms_options *options, int argc,
                                               char **argv, size_t *n_arguments, bool *done,
                                               struct ms_buf *out, struct ms_error *err);
+
+/* Which of the NULL-terminated `verbs` the first argument is: the first verb ("list") takes no argument
+ * after it, the others one. MS_E_USAGE with the legal ones; `*verb` on success only. */
+MS_MUST_CHECK enum ms_status ms_options_verb(const char *command, const char *const *verbs,
+                                             const char *const *arguments, size_t n_arguments,
+                                             int *verb, struct ms_error *err);
 
 #endif

@@ -3,69 +3,16 @@
 #include "cli/report.h"
 
 #include "base/table.h"
+#include "cli/wrap.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
 enum {
-    WIDTH = 80,
     KEY_COLUMNS = 12, /* of the names in front of values */
     BAR_COLUMNS = 32, /* of the bar of a part that takes the whole step */
 };
-
-static size_t is_continuation(char c)
-{
-    return ((unsigned char)c & 0xc0) == 0x80;
-}
-
-/* Bytes of the longest piece of `text` [n] that fills `columns`, at least one character. */
-static size_t piece_that_fits(const char *text, size_t n, size_t columns)
-{
-    size_t i = 0;
-    for (size_t used = 0; i < n; i++) {
-        used += !is_continuation(text[i]);
-        if (used > columns && i > 0)
-            break;
-    }
-    return i;
-}
-
-static size_t count_columns(const char *text, size_t n)
-{
-    size_t columns = 0;
-    for (size_t i = 0; i < n; i++)
-        columns += !is_continuation(text[i]);
-    return columns;
-}
-
-void ms_report_wrap(const char *text, size_t column, size_t indent, struct ms_buf *out)
-{
-    bool fresh = true;
-    MS_REQUIRE(indent < WIDTH);
-    while (*(text += strspn(text, " "))) {
-        size_t n = strcspn(text, " "), columns = count_columns(text, n);
-        if (!fresh && column + 1 + columns > WIDTH) {
-            ms_buf_printf(out, "\n%*s", (int)indent, "");
-            column = indent;
-            fresh = true;
-        }
-        if (fresh && column + columns > WIDTH) {
-            n = piece_that_fits(text, n, column < WIDTH ? WIDTH - column : 1);
-            columns = count_columns(text, n);
-        }
-        ms_buf_puts(out, fresh ? "" : " ");
-        ms_buf_add(out, text, n);
-        column += columns + !fresh;
-        fresh = text[n] && text[n] != ' ';
-        text += n;
-        if (fresh) {
-            ms_buf_printf(out, "\n%*s", (int)indent, "");
-            column = indent;
-        }
-    }
-    ms_buf_puts(out, "\n");
-}
 
 /* "  key         text", wrapped. */
 MS_PRINTF(3, 4)
@@ -77,7 +24,7 @@ static void line(struct ms_buf *out, const char *key, const char *fmt, ...)
     vsnprintf(whole, sizeof(whole), fmt, args);
     va_end(args);
     ms_buf_printf(out, "  %-*s", KEY_COLUMNS, key);
-    ms_report_wrap(whole, 2 + KEY_COLUMNS, 2 + KEY_COLUMNS, out);
+    ms_wrap(whole, 2 + KEY_COLUMNS, 2 + KEY_COLUMNS, out);
 }
 
 static void heading(struct ms_buf *out, const char *text)
@@ -172,14 +119,14 @@ static void section_headline(const struct ms_report *report, struct ms_buf *out)
     struct ms_buf title = {0};
     ms_buf_printf(&title, "One training step of %s on %s GPUs of %s", p->arch.name,
                   grouped_int(p->recipe.gpus).text, p->topo.name);
-    ms_report_wrap(title.text, 0, 2, out);
+    ms_wrap(title.text, 0, 2, out);
     ms_buf_puts(out, "\n");
     line(out, "step time", "%s (80 %% interval %s to %s)", duration(p->step_time_s).text,
          duration(p->step_time_low_s).text, duration(p->step_time_high_s).text);
     line(out, "throughput", "%s tokens/s per GPU; %s tokens/s in all",
          grouped(p->tokens_per_s_per_gpu).text,
          grouped(p->tokens_per_s_per_gpu * (double)p->recipe.gpus).text);
-    line(out, "model", "%.1f TFLOPS per GPU (%.1f with recomputation, which is no model work)",
+    line(out, "model", "%.1f TFLOPS per GPU; %.1f done by the hardware, recomputation included",
          p->model_tflops_per_gpu, p->hardware_tflops_per_gpu);
     line(out, "MFU", "%.1f %% of the dense %s peak", 100 * p->mfu,
          setting(&p->recipe, "precision").text);
@@ -332,7 +279,7 @@ static void section_breakdown(const struct ms_report *report, struct ms_buf *out
     ms_table_cell(table, "sum of the above");
     ms_table_print(table, 2, out);
     ms_table_free(table);
-    line(out, "exchange", "%s of communication exposed, %s under compute; critical rank %lld",
+    line(out, "comm", "%s exposed, %s under compute; critical rank %lld",
          duration(p->exposed_comm_s).text, duration(p->hidden_comm_s).text,
          (long long)p->critical_rank);
 }
@@ -419,7 +366,7 @@ static void bullets(struct ms_buf *out, const char *title, const struct ms_notes
     heading(out, title);
     for (int64_t i = 0; i < notes->n; i++) {
         ms_buf_puts(out, "  - ");
-        ms_report_wrap(notes->text[i], 4, 4, out);
+        ms_wrap(notes->text[i], 4, 4, out);
     }
 }
 
@@ -433,7 +380,7 @@ static void section_notes(const struct ms_report *report, struct ms_buf *out)
     heading(out, "How FLOP are counted");
     ms_report_flop_convention(&p->recipe, &convention);
     ms_buf_puts(out, "  ");
-    ms_report_wrap(convention.text, 2, 2, out);
+    ms_wrap(convention.text, 2, 2, out);
     ms_buf_free(&convention);
 }
 

@@ -30,8 +30,4 @@ void ms_report_flop_convention(const struct ms_recipe *recipe, struct ms_buf *ou
 /* Appends the value of setting `name` as the user would write it. */
 void ms_report_setting(const struct ms_recipe *recipe, const char *name, struct ms_buf *out);
 
-/* Appends `text` at column `column`, broken between words so that no line passes 80 columns; further lines
- * are indented by `indent`. A word that is longer than a line is broken. Ends the line. */
-void ms_report_wrap(const char *text, size_t column, size_t indent, struct ms_buf *out);
-
 #endif

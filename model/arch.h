@@ -89,8 +89,9 @@ struct ms_flops {
 void ms_arch_flops(const struct ms_arch *arch, int64_t seq_len, int64_t n_mtp, struct ms_flops *out);
 
 /* Mean number of keys that one of `seq_len` > 0 causal queries sees through the layer's span, the
- * diagonal counted half as Megatron does: S/2; window W < S: W - W^2/(2S); chunks of C: the mean of their
- * halves, a last partial chunk included. The exact count, own key in full, is at most 1/2 more. */
+ * causal triangle counted as half a square as Megatron does: S/2; window W < S: W - W^2/(2S); chunks of C:
+ * the mean of their halves, a last partial chunk included. The exact mean, sum over i of min(i, W) / S with
+ * the own key in full, is min(W, S)/(2S) <= 1/2 more. */
 double ms_arch_mean_context(const struct ms_layer_kind *layer, int64_t seq_len);
 
 /* One layer's core attention work forward: 2 context heads (d_qk + d_v) [flop/token]. */

@@ -4,8 +4,8 @@
  */
 #include "model/arch.h"
 
-/* All widths are below 2^31, so that a product of two is exact and of three loses only digits that the
- * limit on total parameters (arch.c) keeps out. */
+/* All widths are at most 2^31, so that a product of two is exact enough, and the limit on total
+ * parameters (arch.c) keeps the sums exact. */
 static double product(int64_t a, int64_t b)
 {
     return (double)a * (double)b;
@@ -32,8 +32,8 @@ int64_t ms_arch_n_moe_layers(const struct ms_arch *arch)
 
 /* --- weights of the matrices ------------------------------------------------------------------ */
 
-/* Multi-head latent attention. Source: arXiv:2405.04434 section 2.1: q (through q_lora_rank if any),
- * joint down-projection of k and v with the shared rotary key, up-projection, output. */
+/* Multi-head latent attention. Source: arXiv:2405.04434 section 2.1: q (through q_lora_rank if
+ * any), joint down-projection of k and v with the shared rotary key, up-projection, output. */
 static double mla_weights(const struct ms_arch *a)
 {
     double q_out = product(a->heads, ms_arch_qk_dim(a));
@@ -108,8 +108,8 @@ static void part_params(const struct ms_arch *a, struct ms_params *p)
     }
     if (a->shared_ffn)
         p->shared = mlp_weights(a, a->shared_ffn) + (a->shared_gate ? (double)a->hidden : 0);
-    /* Projection of [hidden state, embedding], their two norms, and the norm before the head. Source:
-     * arXiv:2412.19437 section 2.2 and the weights of DeepSeek-V3's layer 61. */
+    /* Projection of [hidden state, embedding], their two norms, and the norm before the head.
+     * Source: arXiv:2412.19437 section 2.2 and the weights of DeepSeek-V3's layer 61. */
     p->mtp_extra = 2 * product(a->hidden, a->hidden) + 3 * norm;
 }
 

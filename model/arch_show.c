@@ -1,4 +1,5 @@
-/* arch_show.c - prints architectures: `moesim model list` and `moesim model show`, for people and as JSON. */
+/* arch_show.c - prints architectures: `moesim model list` and `moesim model show`, for people and
+ * as JSON. */
 #include "model/arch.h"
 
 #include "base/data.h"
@@ -65,7 +66,7 @@ static void convention_text(int64_t seq_len, int64_t n_mtp, struct ms_buf *out)
         ms_buf_puts(out, "no MTP");
 }
 
-/* --- the parts, once for both forms -------------------------------------------------------------- */
+/* --- the parts, once for both forms ----------------------------------------------------------- */
 
 struct part {
     const char *key;
@@ -112,7 +113,7 @@ static double train_gflop(double forward_flop)
     return 3 * forward_flop / 1e9;
 }
 
-/* --- JSON ---------------------------------------------------------------------------------------- */
+/* --- JSON ------------------------------------------------------------------------------------- */
 
 struct int_part {
     const char *key;
@@ -221,7 +222,7 @@ static void show_json(const struct ms_arch *a, int64_t seq_len, int64_t n_mtp, s
     ms_buf_free(&convention);
 }
 
-/* --- text ---------------------------------------------------------------------------------------- */
+/* --- text ------------------------------------------------------------------------------------- */
 
 static void text_shape(const struct ms_arch *a, struct ms_buf *out)
 {
@@ -314,7 +315,7 @@ void ms_arch_show(const struct ms_arch *arch, int64_t seq_len, int64_t n_mtp, bo
         show_text(arch, seq_len, n_mtp, out);
 }
 
-/* --- list ---------------------------------------------------------------------------------------- */
+/* --- list ------------------------------------------------------------------------------------- */
 
 static void list_row(struct ms_table *table, const struct ms_arch *a)
 {

@@ -62,8 +62,8 @@ struct ms_cost ms_cost_memory(const struct ms_device *device, double bytes, doub
 /* Quantising m x k BF16 elements to `dtype` (both directions: `copies` outputs, e.g. row- and column-wise):
  * read 2 B, write copies x ms_dtype_bytes per element at the format's quantize_bandwidth; per-tensor
  * current scaling adds an amax pass of 2 B. BF16 costs nothing. MS_REQUIREs the format otherwise. */
-struct ms_cost ms_cost_quantize(const struct ms_device *device, enum ms_dtype dtype, double m, double k,
-                                double copies);
+struct ms_cost ms_cost_quantize(const struct ms_device *device, enum ms_dtype dtype, double m,
+                                double k, double copies);
 
 /* A collective over `n_ranks` ranks of which `ranks_per_domain` share a domain. */
 enum ms_collective {
@@ -87,10 +87,10 @@ struct ms_collective_shape {
  * topology's nvls_busbw; between domains a tree on top over the NICs. NCCL 2.29 does all-gather and
  * reduce-scatter at ring speed also where NVLS exists. Source: NCCL tuning model, docs/costs.md. */
 struct ms_collective_cost {
-    double time_s;        /* alone on idle links */
-    double latency_s;     /* the part of it that no bandwidth shortens */
-    double nvlink_bytes;  /* through each rank's NVLink port, each direction */
-    double nic_bytes;     /* through each rank's NIC, each direction */
+    double time_s;       /* alone on idle links */
+    double latency_s;    /* the part of it that no bandwidth shortens */
+    double nvlink_bytes; /* through each rank's NVLink port, each direction */
+    double nic_bytes;    /* through each rank's NIC, each direction */
     double relative_uncertainty;
 };
 struct ms_collective_cost ms_cost_collective(const struct ms_device *device,

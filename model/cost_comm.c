@@ -157,12 +157,16 @@ static struct ms_exchange_rates allgather_rates(const struct ms_device *device, 
     };
 }
 
-static struct ms_exchange_rates fused_rates(const struct ms_device *device, double per_sm_Bps,
-                                            int64_t sms, int64_t ep)
+static struct ms_exchange_rates fused_rates(const struct ms_device *device,
+                                            enum ms_dispatcher dispatcher, int64_t sms, int64_t ep)
 {
+    bool deepep = dispatcher == MS_DISPATCHER_DEEPEP;
+    double per_sm_Bps =
+        deepep ? device->exchange_per_sm_deepep.value : device->exchange_per_sm.value;
+    double launch_s = deepep ? device->exchange_launch_deepep.value : device->exchange_launch.value;
     MS_REQUIRE(sms >= 1);
     return (struct ms_exchange_rates){
-        .fixed_s = device->exchange_launch.value + (double)ep * device->exchange_per_rank.value,
+        .fixed_s = launch_s + (double)ep * device->exchange_per_rank.value,
         .nvlink_Bps =
             fmin(device->exchange_fused.value, (double)sms * per_sm_Bps * remote_part(ep)),
         .nic_Bps = device->exchange_nic.value,
@@ -179,10 +183,8 @@ struct ms_exchange_rates ms_cost_exchange_rates(const struct ms_device *device,
         rates = alltoall_rates(device, ep);
     else if (dispatcher == MS_DISPATCHER_ALLGATHER)
         rates = allgather_rates(device, ep);
-    else if (dispatcher == MS_DISPATCHER_DEEPEP)
-        rates = fused_rates(device, device->exchange_per_sm_deepep.value, sms, ep);
     else
-        rates = fused_rates(device, device->exchange_per_sm.value, sms, ep);
+        rates = fused_rates(device, dispatcher, sms, ep);
     rates.relative_uncertainty = device->exchange_spread.value;
     MS_REQUIRE(rates.nvlink_Bps > 0 && rates.nic_Bps > 0 && rates.fixed_s >= 0);
     return rates;

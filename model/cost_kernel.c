@@ -22,7 +22,7 @@ static const struct range KERNEL_BYTES = {4e6, 6.5e9};
 
 /* Beyond its range a form is taken to be twice as uncertain (a choice, not a measurement). */
 static const double EXTRAPOLATION_FACTOR = 2;
-/* FLOP of attention backward over forward: five matrix products for two (facts of FlashAttention-2,
+/* FLOP of attention backward over forward: five matrix products for two (FlashAttention-2,
  * arXiv 2307.08691 section 4.1). */
 static const double BACKWARD_FACTOR = 2.5;
 static const double BF16_BYTES = 2;

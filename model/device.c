@@ -143,7 +143,8 @@ static const struct ms_field EXCHANGE_FIELDS[] = {
     SPEED("per_sm", exchange_per_sm, "Hybrid-EP and NCCL EP per SM"),
     SPEED("per_sm_deepep", exchange_per_sm_deepep, "DeepEP per SM"),
     SPEED("nic", exchange_nic, "usable of a NIC by an exchange"),
-    DELAY("launch", exchange_launch, "fixed time of a fused dispatch or combine"),
+    DELAY("launch", exchange_launch, "fixed time of a Hybrid-EP or NCCL EP dispatch or combine"),
+    DELAY("launch_deepep", exchange_launch_deepep, "fixed time of a DeepEP dispatch or combine"),
     DELAY("per_rank", exchange_per_rank, "added per expert-parallel rank"),
     SPREAD(exchange_spread),
 };

@@ -1,18 +1,20 @@
 /* memory.c - adds up the bytes on one GPU, tensor by tensor.
  *
- * Activations are tables of tensors: elements, bytes of each, and the recompute modules that drop them.
- * The peak of a stage follows its schedule pass by pass, because chunks differ (dense layers, MTP). What
- * is counted, what is assumed, and how it compares with published figures: docs/memory.md.
+ * Activations are tables of tensors: elements, bytes of each, and the recompute modules that
+ * drop them. The peak of a stage follows its schedule pass by pass, because chunks differ (dense
+ * layers, MTP). What is counted, what is assumed, and how it compares with published figures:
+ * docs/memory.md.
  */
 #include "model/memory.h"
 
 #include <math.h>
 
 static const double BF16_BYTES = 2, FP32_BYTES = 4;
-/* FP32 master weight and two FP32 Adam moments. Source: Megatron-Core distributed optimizer with FP32 moments;
- * reproduces the optimizer part of arXiv 2603.07685 (docs/memory.md). */
+/* FP32 master weight and two FP32 Adam moments. Source: Megatron-Core distributed optimizer with
+ * FP32 moments; reproduces the optimizer part of arXiv 2603.07685 (docs/memory.md). */
 static const double OPTIMIZER_BYTES = 12;
-/* Router per expert and token: logits, scores and probabilities in FP32, the map of choices in one byte. */
+/* Router per expert and token: logits, scores and probabilities in FP32, the map of choices in
+ * one byte. */
 static const double ROUTER_BYTES = 13;
 /* Per row sent to an expert: its probability in FP32 and its place in INT32. */
 static const double ROW_BYTES = 8;
@@ -20,10 +22,11 @@ static const double ROW_BYTES = 8;
 static const double LOGIT_BYTES = 6;
 /* CUDA context, NCCL's channels, cuBLAS and attention workspaces. Assumed, not measured. */
 static const double CONTEXT_BYTES = 4e9;
-/* Pools that CUDA graphs keep. Source: arXiv 2603.07685, "about 7 GB" for partial graphs; whole-step graphs
- * are assumed to need as much. */
+/* Pools that CUDA graphs keep. Source: arXiv 2603.07685, "about 7 GB" for partial graphs;
+ * whole-step graphs are assumed to need as much. */
 static const double GRAPH_BYTES = 7e9;
-/* Layers whose gathered weights are on the GPU at a time with ZeRO 3: the current one and the next. */
+/* Layers whose gathered weights are on the GPU at a time with ZeRO 3: the current one and the
+ * next. */
 static const double GATHERED_LAYERS = 2;
 
 /* What every count below needs. */
@@ -48,8 +51,8 @@ static const struct ms_layer_kind *last_kind(const struct ms_arch *arch)
 
 /* --- parameters ------------------------------------------------------------------------------- */
 
-/* Parameters on one rank. `matrices`: GEMM weights of layers, kept in --precision; `other`: the rest of
- * the dense part, kept in BF16. */
+/* Parameters on one rank. `matrices`: GEMM weights of layers, kept in --precision; `other`: the
+ * rest of the dense part, kept in BF16. */
 struct rank_params {
     double matrices, other, expert;
 };
@@ -103,8 +106,8 @@ static struct rank_params layer_params(const struct inputs *in, const struct ms_
     return n;
 }
 
-/* The ends of the model and its MTP modules. Megatron-Core gives a stage with MTP modules its own copies of
- * embedding and head; tied embeddings are copied to the loss stage. */
+/* The ends of the model and its MTP modules. Megatron-Core gives a stage with MTP modules its
+ * own copies of embedding and head; tied embeddings are copied to the loss stage. */
 static struct rank_params end_params(const struct inputs *in, const struct ms_chunk *chunk)
 {
     const struct ms_params *p = &in->params;
@@ -139,10 +142,8 @@ static struct rank_params chunk_params(const struct inputs *in, const struct ms_
 struct ms_rank_params ms_memory_chunk_params(const struct ms_layout *layout,
                                              const struct ms_chunk *chunk)
 {
-    struct inputs in = {.layout = layout, .arch = layout->arch};
-    struct rank_params n;
-    ms_arch_params(layout->arch, &in.params);
-    n = chunk_params(&in, chunk);
+    struct inputs in = gather_inputs(layout, NULL);
+    struct rank_params n = chunk_params(&in, chunk);
     return (struct ms_rank_params){.dense = n.matrices + n.other, .expert = n.expert};
 }
 
@@ -177,8 +178,8 @@ static double group_tokens(const struct inputs *in)
     return (double)(in->layout->tokens_per_rank * in->layout->tp);
 }
 
-/* Bytes per element that `readers` dense GEMMs keep of one shared input: BF16 once, or a quantised columnwise
- * copy each. Source: TransformerEngine linear modules. */
+/* Bytes per element that `readers` dense GEMMs keep of one shared input: BF16 once, or a
+ * quantised columnwise copy each. Source: TransformerEngine linear modules. */
 static double input_bytes(const struct ms_recipe *r, double readers)
 {
     enum ms_dtype dtype = (enum ms_dtype)r->precision;
@@ -241,7 +242,8 @@ static double dense_mlp_bytes(const struct inputs *in, uint32_t recompute)
     return KEPT_BYTES(tensors, recompute);
 }
 
-/* Rows that the experts of one rank compute, `expert_load` times the mean unless capacity decides. */
+/* Rows that the experts of one rank compute, `expert_load` times the mean unless capacity
+ * decides. */
 static double expert_rows(const struct inputs *in, double expert_load)
 {
     const struct ms_recipe *r = in->recipe;
@@ -311,8 +313,7 @@ static double chunk_bytes(const struct inputs *in, const struct ms_chunk *chunk,
 
 /* --- the schedule ----------------------------------------------------------------------------- */
 
-int64_t ms_memory_in_flight(const struct ms_layout *layout, const struct ms_recipe *recipe,
-                            int64_t stage)
+int64_t ms_memory_in_flight(const struct ms_layout *layout, int64_t stage)
 {
     int64_t total = layout->n_microbatches * layout->vp, n = layout->pp - stage;
     MS_REQUIRE(stage >= 0 && stage < layout->pp);
@@ -327,16 +328,34 @@ static int64_t virtual_stage(const struct ms_layout *l, int64_t k)
     return l->vp > 1 ? k % (l->pp * l->vp) / l->pp : 0;
 }
 
-/* Most bytes held: in-flight passes first, then a backward and a forward in turn. The order repeats after
- * PP x VP passes, so one period of the steady state shows the maximum. */
+/* A merged slot of --overlap ep runs a forward and a backward pass layer against layer: what it
+ * holds over the passes in flight is one layer. */
+static double merged_bytes(const struct inputs *in, const struct ms_chunk *chunk,
+                           double expert_load)
+{
+    uint32_t recompute = in->recipe->recompute;
+    double widest = 0;
+    if (!(in->recipe->overlap & MS_OVERLAP_EP))
+        return 0;
+    for (int64_t i = 0; i < chunk->n_layers; i++)
+        widest = fmax(widest, layer_bytes(in, &in->arch->layers[chunk->first_layer + i], recompute,
+                                          expert_load));
+    return widest;
+}
+
+/* Most bytes held: in-flight passes first, then a backward and a forward in turn. The order
+ * repeats after PP x VP passes, so one period of the steady state shows the maximum. */
 static double peak_activations(const struct inputs *in, int64_t stage, double expert_load)
 {
     const struct ms_layout *l = in->layout;
-    double chunk[MS_CHUNKS_MAX], held = 0, peak;
+    double chunk[MS_CHUNKS_MAX], held = 0, merged = 0, peak;
     int64_t total = l->n_microbatches * l->vp, period = l->pp * l->vp;
-    int64_t warm = ms_memory_in_flight(l, in->recipe, stage);
-    for (int64_t v = 0; v < l->vp; v++)
-        chunk[v] = chunk_bytes(in, ms_layout_chunk(l, stage, v), expert_load);
+    int64_t warm = ms_memory_in_flight(l, stage);
+    for (int64_t v = 0; v < l->vp; v++) {
+        const struct ms_chunk *c = ms_layout_chunk(l, stage, v);
+        chunk[v] = chunk_bytes(in, c, expert_load);
+        merged = fmax(merged, merged_bytes(in, c, expert_load));
+    }
     for (int64_t k = 0; k < warm; k++)
         held += chunk[virtual_stage(l, k)];
     peak = held;
@@ -344,13 +363,14 @@ static double peak_activations(const struct inputs *in, int64_t stage, double ex
         held += chunk[virtual_stage(l, k)] - chunk[l->vp - 1 - virtual_stage(l, k - warm)];
         peak = fmax(peak, held);
     }
-    return peak;
+    return peak + (total > warm ? merged : 0);
 }
 
 /* --- the parts of one stage ------------------------------------------------------------------- */
 
-/* Copies of a GEMM weight: BF16, or quantised row- and columnwise copies in its place (fp8-param-gather: the
- * FP32 master is in the optimizer). */
+/* Copies of a GEMM weight: BF16, or quantised row- and columnwise copies in its place
+ * (Megatron's fp8-param-gather: the FP32 master is in the optimizer). With BF16 beside them,
+ * published runs of DeepSeek-V3 on GB200 and GB300 would not have fitted: docs/memory.md. */
 static double weight_bytes(enum ms_dtype dtype)
 {
     return dtype == MS_DTYPE_BF16 ? BF16_BYTES : 2 * ms_dtype_bytes(dtype);
@@ -375,19 +395,29 @@ static double params_bytes(const struct inputs *in, const struct rank_params *n)
            n->other * BF16_BYTES + n->expert * weight_bytes(ms_recipe_expert_dtype(in->recipe));
 }
 
+/* The weights of the model's largest layer, not sharded by ZeRO. */
+static double largest_layer_bytes(const struct inputs *in)
+{
+    double largest = 0;
+    for (int64_t i = 0; i < in->arch->n_layers; i++) {
+        struct rank_params n = layer_params(in, &in->arch->layers[i]);
+        largest = fmax(largest, params_bytes(in, &n));
+    }
+    return largest;
+}
+
 static double weights_bytes(const struct inputs *in, const struct rank_params *n)
 {
     struct shares share = zero_shares(in, 3);
     struct rank_params held = {n->matrices * share.dense, n->other * share.dense,
                                n->expert * share.expert};
-    struct ms_layer_kind moe = {.moe = true}, dense = {.moe = false};
-    struct rank_params a = layer_params(in, &moe), b = layer_params(in, &dense);
-    double gathered = GATHERED_LAYERS * fmax(params_bytes(in, &a), params_bytes(in, &b));
-    return params_bytes(in, &held) + (in->recipe->zero >= 3 ? gathered : 0);
+    double gathered = in->recipe->zero >= 3 ? GATHERED_LAYERS * largest_layer_bytes(in) : 0;
+    return params_bytes(in, &held) + gathered;
 }
 
-/* Copies of tokens that a dispatcher's buffers hold: of every token of the EP group (registered once for the
- * worst case), and of every row of this rank (send and receive buffers of one exchange). */
+/* Copies of tokens that a dispatcher's buffers hold: of every token of the EP group (registered
+ * once for the worst case), and of every row of this rank (send and receive buffers of one
+ * exchange). */
 struct exchange_copies {
     double group, rows;
 };

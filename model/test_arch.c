@@ -1,4 +1,4 @@
-/* test_arch.c - reading config.json: every spelling of every family, and every way to refuse one. */
+/* test_arch.c - reading config.json: every spelling of every family, and every refusal. */
 #include "tests/mstest.h"
 
 #include "model/arch.h"
@@ -340,6 +340,8 @@ static const struct {
     {"{\"attention_chunk_size\": 64, \"no_rope_layers\": [1, 0]}", ":no_rope_layers",
      "has 2 entries"},
     {"{\"tie_word_embeddings\": 1}", ":tie_word_embeddings", "must be true or false"},
+    {"{\"num_attention_heads\": 2147483648, \"num_key_value_heads\": null, \"head_dim\": 2}",
+     ":num_attention_heads", "2147483648 heads of 2 are wider than"},
     {"{\"kv_lora_rank\": 24}", ":qk_nope_head_dim", "is missing"},
     {"{\"hidden_size\": 2147483648, \"head_dim\": 128, \"num_hidden_layers\": 1024,"
      " \"num_experts\": 1000000}",
@@ -462,6 +464,22 @@ static void write_file(const char *path, const char *text, size_t n)
     ms_buf_free(&buf);
 }
 
+/* However long the path, the key is named. */
+static void test_long_path(void **state)
+{
+    char name[1000];
+    struct ms_buf text = {0};
+    struct ms_arch a;
+    struct ms_error err;
+    (void)state;
+    memset(name, 'x', sizeof(name));
+    memcpy(name + sizeof(name) - 8, "/m.json", 8);
+    ms_buf_puts(&text, "{\"hidden_size\": 7.5}");
+    assert_int_equal(ms_arch_parse(name, &text, &a, &err), MS_E_INPUT);
+    ms_assert_says(&err, "/m.json:hidden_size");
+    ms_buf_free(&text);
+}
+
 static void test_paths(void **state)
 {
     char dir[] = "/tmp/test_arch.XXXXXX", path[64];
@@ -515,7 +533,7 @@ static void test_names(void **state)
     assert_int_equal(ms_arch_load("...", &a, &err), MS_E_INPUT);
 }
 
-/* Each built-in model is the same as the configuration published with the model, but for the name. */
+/* Each built-in model equals the configuration published with the model, but for the name. */
 static void test_builtin_matches_published(void **state)
 {
     static const char *const pairs[][2] = {
@@ -587,6 +605,7 @@ int main(void)
         cmocka_unit_test(test_switched_off),
         cmocka_unit_test(test_syntax),
         cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_long_path),
         cmocka_unit_test(test_paths),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_builtin_matches_published),

@@ -3,6 +3,8 @@
 
 #include "model/arch.h"
 
+#include "base/data.h"
+
 #include <jansson.h>
 
 static struct ms_arch load(const char *name)
@@ -51,7 +53,8 @@ static void test_json_adds_up(void **state)
     }
     ms_assert_close(sum, number(root, "total_params"), 0, 0);
     ms_assert_close(layers, 61, 0, 0);
-    ms_assert_close(number(root, "total_params"), 671026419200.0, 0, 0); /* the published checkpoint */
+    ms_assert_close(number(root, "total_params"), 671026419200.0, 0,
+                    0); /* the published checkpoint */
     json_object_foreach(json_object_get(root, "gflop_per_token_parts"), key, v) work +=
         json_number_value(v);
     ms_assert_close(work, number(root, "gflop_per_token"), 1e-8, 0);
@@ -73,7 +76,8 @@ static void test_json_groups(void **state)
     json_t *root = show(&a, 4096, 0);
     const json_t *layers = json_object_get(root, "layers");
     (void)state;
-    /* 48 layers, experts in every 2nd, all keys in every 4th: 24 dense and chunked, 12 + 12 with experts */
+    /* 48 layers, experts in every 2nd, all keys in every 4th: 24 dense and chunked, 12 + 12 with
+     * experts */
     assert_int_equal(json_array_size(layers), 3);
     assert_group(layers, 0, "dense, chunk 8192", 24);
     assert_group(layers, 1, "moe, chunk 8192", 12);
@@ -90,9 +94,9 @@ static void test_json_groups(void **state)
 
 static void test_text(void **state)
 {
-    static const char *const expected[] = {"deepseek-v3 (deepseek_v3)", "671.026 B", "with MTP",
-                                           "MLA: 128 heads", "256 of width 2048, top-8", "S = 4096",
-                                           "router, not counted"};
+    static const char *const expected[] = {
+        "deepseek-v3 (deepseek_v3)", "671.026 B", "with MTP",           "MLA: 128 heads",
+        "256 of width 2048, top-8",  "S = 4096",  "router, not counted"};
     struct ms_arch a = load("deepseek-v3");
     struct ms_buf out = {0};
     (void)state;
@@ -117,9 +121,7 @@ static void test_list(void **state)
         lines += *p == '\n';
     assert_int_equal(lines, n + 1);
     assert_true(n >= 17);
-    for (int i = 0; i < n; i++)
-        free(names[i]);
-    free(names);
+    ms_data_list_free(names);
     ms_buf_free(&out);
 }
 

@@ -151,8 +151,8 @@ static void file_by_path_and_its_errors(void **state)
     (void)state;
     load_changed("\"h100\"", "\"mine\"", NULL, NULL);
     load_changed("\"836 TFLOP/s\"", "\"1836 TFLOP/s\"", "gemm.bf16.peak", "989");
-    load_changed("\"836 TFLOP/s\"", "\"836 GB/s\"", "gemm.bf16.peak.measured", "836 GB/s");
-    load_changed("\"836 TFLOP/s\"", "\"836 kFLOP/s\"", "gemm.bf16.peak.measured", "nearest");
+    load_changed("\"836 TFLOP/s\"", "\"836 GB/s\"", "gemm.bf16.peak.measured", "not a unit");
+    load_changed("\"836 TFLOP/s\"", "\"0.836 TFLOP/s\"", "gemm.bf16.peak.measured", "nearest");
     load_changed("\"wave_step\"", "\"wave_steps\"", "wave_steps", "wave_step");
     load_changed("\"tile\": {", "\"tile\": {\"q\": 1,", "tile", "q");
     load_changed("\"host\": {", "\"hosts\": {", "hosts", "host");

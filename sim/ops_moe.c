@@ -230,7 +230,7 @@ static void emit_exchange(struct ms_emitter *e, const char *name, enum ms_catego
         ms_cost_exchange_rates(s->device, (enum ms_dispatcher)s->recipe->dispatcher,
                                s->recipe->dispatcher_sms, l->ep);
     int64_t ports_at = (int64_t)e->ops->n_ports, ranks_at = reserve_ranks(e->ops, l->cell_ranks);
-    struct ms_cost cost = {.relative_uncertainty = 0.1};
+    struct ms_cost cost = {.relative_uncertainty = rates.relative_uncertainty};
     struct ms_op *op;
     if (l->ep == 1)
         return;

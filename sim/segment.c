@@ -96,8 +96,8 @@ static void advance(struct machine *m)
 {
     struct running *compute = &m->streams[COMPUTE], *comm = &m->streams[COMM];
     double rate = comm->op ? 1 - comm->op->sm_share : 1;
-    double to_compute = compute->op ? compute->left_s / rate : INFINITY;
-    double to_comm = comm->op ? comm->left_s : INFINITY;
+    double to_compute = compute->op ? compute->left_s / rate : (double)INFINITY;
+    double to_comm = comm->op ? comm->left_s : (double)INFINITY;
     double dt = fmin(to_compute, to_comm);
     const struct ms_op *exposed = compute->op ? compute->op : comm->op;
     m->out->breakdown_s[exposed->category] += dt;

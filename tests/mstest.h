@@ -16,17 +16,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* |actual - expected| <= atol + rtol |expected|; prints both on failure. */
-#define ms_assert_close(actual, expected, rtol, atol)                                              \
-    ms_assert_close_at((actual), (expected), (rtol), (atol), #actual, __FILE__, __LINE__)
+/* |actual - expected| <= absolute + relative |expected|; prints both on failure. */
+#define ms_assert_close(actual, expected, relative, absolute)                                              \
+    ms_assert_close_at((actual), (expected), (relative), (absolute), #actual, __FILE__, __LINE__)
 
-static inline void ms_assert_close_at(double actual, double expected, double rtol, double atol,
+static inline void ms_assert_close_at(double actual, double expected, double relative, double absolute,
                                       const char *text, const char *file, int line)
 {
-    if (fabs(actual - expected) <= atol + rtol * fabs(expected))
+    if (fabs(actual - expected) <= absolute + relative * fabs(expected))
         return;
-    print_error("%s is %.17g, expected %.17g (rtol %g, atol %g)\n", text, actual, expected, rtol,
-                atol);
+    print_error("%s is %.17g, expected %.17g (relative %g, absolute %g)\n", text, actual, expected, relative,
+                absolute);
     _fail(file, line);
 }
 
