@@ -9,6 +9,14 @@
 /* Levels of nesting; the deepest field table has four. */
 enum { DEPTH_MAX = 32 };
 
+/* Where the settings of one mapping go. */
+struct target {
+    const struct ms_field *fields;
+    size_t n;
+    void *object;
+    bool *given; /* may be NULL */
+};
+
 /* What every level of the walk needs. */
 struct reader {
     const char *name;
@@ -63,8 +71,7 @@ static const struct ms_field FIGURE_FIELDS[] = {
 enum { N_FIGURE_FIELDS = sizeof(FIGURE_FIELDS) / sizeof(FIGURE_FIELDS[0]) };
 
 static enum ms_status read_mapping(const struct reader *r, const yaml_node_t *map,
-                                   const char *prefix, const struct ms_field *fields, size_t n,
-                                   void *object, bool *given);
+                                   const char *prefix, const struct target *to);
 
 static enum ms_status read_figure(const struct reader *r, const yaml_node_t *map, const char *path,
                                   const struct ms_field *field, void *object)
@@ -79,7 +86,7 @@ static enum ms_status read_figure(const struct reader *r, const yaml_node_t *map
         fields[i].min = field->min;
         fields[i].max = field->max;
     }
-    status = read_mapping(r, map, path, fields, N_FIGURE_FIELDS, &figure, NULL);
+    status = read_mapping(r, map, path, &(struct target){fields, N_FIGURE_FIELDS, &figure, NULL});
     if (status != MS_OK)
         return status;
     {
@@ -101,7 +108,8 @@ static enum ms_status read_value(const struct reader *r, const yaml_node_t *valu
 {
     char at[MS_TEXT_MAX];
     if (value->type == YAML_MAPPING_NODE && field->kind == MS_FIELD_SECTION)
-        return read_mapping(r, value, path, field->sub, field->n_sub, object, NULL);
+        return read_mapping(r, value, path,
+                            &(struct target){field->sub, field->n_sub, object, NULL});
     if (value->type == YAML_MAPPING_NODE && field->kind == MS_FIELD_FIGURE)
         return read_figure(r, value, path, field, object);
     if (!is_text(value))
@@ -111,7 +119,7 @@ static enum ms_status read_value(const struct reader *r, const yaml_node_t *valu
 
 static enum ms_status read_pair(const struct reader *r, const yaml_node_t *map,
                                 const yaml_node_pair_t *p, const char *prefix,
-                                const struct ms_field *fields, size_t n, void *object, bool *given)
+                                const struct target *to)
 {
     const yaml_node_t *key_node = yaml_document_get_node(r->doc, p->key);
     char path[MS_TEXT_MAX], at[MS_TEXT_MAX];
@@ -121,9 +129,9 @@ static enum ms_status read_pair(const struct reader *r, const yaml_node_t *map,
     if (status != MS_OK)
         return status;
     snprintf(path, sizeof(path), "%.120s%s%.80s", prefix, prefix[0] ? "." : "", key);
-    field = ms_fields_find(fields, n, key);
+    field = ms_fields_find(to->fields, to->n, key);
     if (!field) {
-        nearest = ms_fields_nearest(fields, n, key);
+        nearest = ms_fields_nearest(to->fields, to->n, key);
         return ms_fail(r->err, MS_E_INPUT, where(r, key_node, path, at), "unknown key%s%s%s",
                        nearest ? "; did you mean '" : "", nearest ? nearest : "",
                        nearest ? "'?" : "");
@@ -132,9 +140,9 @@ static enum ms_status read_pair(const struct reader *r, const yaml_node_t *map,
         if (ms_fields_find(field, 1, scalar(yaml_document_get_node(r->doc, q->key))))
             return ms_fail(r->err, MS_E_INPUT, where(r, key_node, path, at),
                            "the setting '%s' stands twice, under two names", field->name);
-    if (given)
-        given[field - fields] = true;
-    return read_value(r, yaml_document_get_node(r->doc, p->value), path, field, object);
+    if (to->given)
+        to->given[field - to->fields] = true;
+    return read_value(r, yaml_document_get_node(r->doc, p->value), path, field, to->object);
 }
 
 static bool has_key(const struct reader *r, const yaml_node_t *map, const struct ms_field *field)
@@ -147,25 +155,23 @@ static bool has_key(const struct reader *r, const yaml_node_t *map, const struct
 }
 
 static enum ms_status read_mapping(const struct reader *r, const yaml_node_t *map,
-                                   const char *prefix, const struct ms_field *fields, size_t n,
-                                   void *object, bool *given)
+                                   const char *prefix, const struct target *to)
 {
     char at[MS_TEXT_MAX];
     for (const yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top;
          p++) {
-        enum ms_status status = read_pair(r, map, p, prefix, fields, n, object, given);
+        enum ms_status status = read_pair(r, map, p, prefix, to);
         if (status != MS_OK)
             return status;
     }
-    for (size_t i = 0; i < n; i++)
-        if (fields[i].required && !has_key(r, map, &fields[i]))
+    for (size_t i = 0; i < to->n; i++)
+        if (to->fields[i].required && !has_key(r, map, &to->fields[i]))
             return ms_fail(r->err, MS_E_INPUT, where(r, map, prefix, at), "the key '%s' is missing",
-                           fields[i].name);
+                           to->fields[i].name);
     return MS_OK;
 }
 
-static enum ms_status read_document(const struct reader *r, const struct ms_field *fields, size_t n,
-                                    void *object, bool *given)
+static enum ms_status read_document(const struct reader *r, const struct target *to)
 {
     const yaml_node_t *root = yaml_document_get_root_node(r->doc);
     char at[MS_TEXT_MAX];
@@ -173,7 +179,7 @@ static enum ms_status read_document(const struct reader *r, const struct ms_fiel
         return ms_fail(r->err, MS_E_INPUT, r->name, "is empty; a mapping of keys is expected");
     if (root->type != YAML_MAPPING_NODE)
         return ms_fail(r->err, MS_E_INPUT, where(r, root, "", at), "must be a mapping of keys");
-    return read_mapping(r, root, "", fields, n, object, given);
+    return read_mapping(r, root, "", to);
 }
 
 static enum ms_status fail_parser(const yaml_parser_t *parser, const char *name,
@@ -251,6 +257,7 @@ static enum ms_status check_events(const char *name, const struct ms_buf *text,
     return status;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the interface has seven arguments */
 enum ms_status ms_yaml_read_text(const char *name, const struct ms_buf *text,
                                  const struct ms_field *fields, size_t n, void *object, bool *given,
                                  struct ms_error *err)
@@ -267,7 +274,7 @@ enum ms_status ms_yaml_read_text(const char *name, const struct ms_buf *text,
         status = fail_parser(&parser, name, err);
     } else {
         struct reader r = {name, &doc, err};
-        status = read_document(&r, fields, n, object, given);
+        status = read_document(&r, &(struct target){fields, n, object, given});
         yaml_document_delete(&doc);
     }
     yaml_parser_delete(&parser);
