@@ -6,5 +6,6 @@
 #include <string.h>
 #include <time.h>
 #undef alloca
-#pragma GCC poison strcpy strcat sprintf vsprintf strtok atoi atof atol gets localtime rand srand alloca
+#pragma GCC poison strcpy strcat sprintf vsprintf strtok atoi atof atol gets localtime rand srand  \
+    alloca
 #endif

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#define MS_MUST_CHECK __attribute__((warn_unused_result))
+#define MS_MUST_CHECK                   __attribute__((warn_unused_result))
 #define MS_PRINTF(fmt_index, first_arg) __attribute__((format(printf, fmt_index, first_arg)))
 
 /* What kind of failure it is; ms_status_exit() maps it to the exit status of cli.md. */
@@ -33,8 +33,8 @@ int ms_status_exit(enum ms_status status);
 
 /* Fills `err` (may be NULL) and returns `code`. `where` may be NULL. `code` is never MS_OK.
  * Longer texts are cut; control characters become '?', so that an error is one line. */
-MS_MUST_CHECK MS_PRINTF(4, 5) enum ms_status ms_fail(struct ms_error *err, enum ms_status code,
-                                                     const char *where, const char *fmt, ...);
+MS_MUST_CHECK MS_PRINTF(4, 5) enum ms_status
+    ms_fail(struct ms_error *err, enum ms_status code, const char *where, const char *fmt, ...);
 
 /* Prints "moesim: error: where: text" on one line. */
 void ms_error_print(FILE *to, const struct ms_error *err);

@@ -41,10 +41,10 @@ enum ms_field_kind {
 };
 
 struct ms_field {
-    const char *name;         /* YAML key, long option, JSON key; words joined by '-' or '_' */
-    const char *alias;        /* a second accepted name (Megatron's spelling), or NULL */
+    const char *name;  /* YAML key, long option, JSON key; words joined by '-' or '_' */
+    const char *alias; /* a second accepted name (Megatron's spelling), or NULL */
     enum ms_field_kind kind;
-    size_t offset;            /* offsetof(struct, member) */
+    size_t offset; /* offsetof(struct, member) */
     enum ms_quantity quantity;
     const char *const *names; /* of MS_FIELD_ENUM and MS_FIELD_FLAGS */
     double min, max;          /* INT, REAL, INT_LIST, FIGURE; min == max == 0 means no bound */

@@ -18,8 +18,8 @@ struct ms_jsonw {
     bool compact; /* no line breaks: one object per line in streams */
 };
 
-void ms_jsonw_open(struct ms_jsonw *w, const char *key, char bracket);  /* '{' or '[' */
-void ms_jsonw_close(struct ms_jsonw *w, char bracket);                  /* '}' or ']' */
+void ms_jsonw_open(struct ms_jsonw *w, const char *key, char bracket); /* '{' or '[' */
+void ms_jsonw_close(struct ms_jsonw *w, char bracket);                 /* '}' or ']' */
 void ms_jsonw_string(struct ms_jsonw *w, const char *key, const char *text);
 void ms_jsonw_number(struct ms_jsonw *w, const char *key, double value); /* 10 significant digits */
 void ms_jsonw_int(struct ms_jsonw *w, const char *key, int64_t value);

@@ -71,8 +71,8 @@ int main(int argc, char **argv)
     int64_t runs = 3;
     struct ms_prediction *out = ms_calloc(1, sizeof(*out));
     struct rusage usage;
-    if (argc > 1 && (ms_units_parse_int(argv[1], NULL, &runs, NULL) != MS_OK || runs < 1 ||
-                     runs > 1000)) {
+    if (argc > 1 &&
+        (ms_units_parse_int(argv[1], NULL, &runs, NULL) != MS_OK || runs < 1 || runs > 1000)) {
         fprintf(stderr, "usage: bench_predict [RUNS]\n");
         return 2;
     }

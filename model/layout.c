@@ -109,6 +109,7 @@ static enum ms_status check_batch(struct ms_layout *l, const struct ms_recipe *r
 static enum ms_status check_schedule(const struct ms_layout *l, const struct ms_recipe *r,
                                      struct ms_error *err)
 {
+    int64_t n_chunks = l->pp * l->vp;
     if (l->vp > 1 && r->schedule != MS_SCHEDULE_INTERLEAVED)
         return ms_fail(err, MS_E_USAGE, "--vp",
                        "%lld virtual stages need --schedule interleaved; with 1f1b use --vp 1",
@@ -116,9 +117,9 @@ static enum ms_status check_schedule(const struct ms_layout *l, const struct ms_
     if (l->vp > 1 && l->pp == 1)
         return ms_fail(err, MS_E_USAGE, "--vp", "%lld virtual stages need --pp over 1; use --vp 1",
                        (long long)l->vp);
-    if (l->pp * l->vp > MS_CHUNKS_MAX)
+    if (n_chunks > MS_CHUNKS_MAX)
         return ms_fail(err, MS_E_USAGE, "--pp", "PP x VP = %lld model chunks; the limit is %d",
-                       (long long)(l->pp * l->vp), MS_CHUNKS_MAX);
+                       (long long)n_chunks, MS_CHUNKS_MAX);
     return MS_OK;
 }
 

@@ -28,10 +28,10 @@ struct ms_layout {
     const struct ms_cluster *cluster; /* borrowed */
     const struct ms_arch *arch;       /* borrowed */
     int64_t tp, cp, ep, etp, pp, vp, dp, edp;
-    int64_t stage_ranks; /* world / PP */
-    int64_t cell_ranks, n_cells; /* cells per stage = replicas */
-    int64_t n_microbatches;      /* per data-parallel rank and step */
-    int64_t tokens_per_rank;     /* mbs seq_len / (tp cp), per microbatch */
+    int64_t stage_ranks;                   /* world / PP */
+    int64_t cell_ranks, n_cells;           /* cells per stage = replicas */
+    int64_t n_microbatches;                /* per data-parallel rank and step */
+    int64_t tokens_per_rank;               /* mbs seq_len / (tp cp), per microbatch */
     struct ms_chunk chunks[MS_CHUNKS_MAX]; /* [pp vp], by global chunk */
 };
 

@@ -21,8 +21,8 @@ static const char *const GRAD_DTYPES[] = {"fp32", "bf16", NULL};
 #define AT(member) .offset = offsetof(struct ms_recipe, member)
 #define SIZE_FIELD(text, megatron, member, what)                                                   \
     {                                                                                              \
-        .name = text, .alias = megatron, .kind = MS_FIELD_INT, AT(member), .min = 1,               \
-        .max = 1 << 20, .default_text = "1", .help = what                                          \
+        .name = (text), .alias = (megatron), .kind = MS_FIELD_INT, AT(member), .min = 1,           \
+        .max = 1 << 20, .default_text = "1", .help = (what)                                        \
     }
 
 static const struct ms_field FIELDS[] = {

@@ -26,11 +26,11 @@ enum ms_recompute {
 };
 /* --overlap LIST */
 enum ms_overlap {
-    MS_OVERLAP_EP = 1 << 0,    /* expert exchange of one microbatch under compute of another (1F1B) */
-    MS_OVERLAP_WGRAD = 1 << 1, /* weight gradients deferred to fill gaps of it */
-    MS_OVERLAP_TP = 1 << 2,    /* tensor-parallel gathers under their GEMMs */
-    MS_OVERLAP_DP = 1 << 3,    /* gradient reduction under the last backward passes */
-    MS_OVERLAP_PARAM = 1 << 4, /* parameter gather under the first forward passes */
+    MS_OVERLAP_EP = 1 << 0, /* expert exchange of one microbatch under compute of another (1F1B) */
+    MS_OVERLAP_WGRAD = 1 << 1,  /* weight gradients deferred to fill gaps of it */
+    MS_OVERLAP_TP = 1 << 2,     /* tensor-parallel gathers under their GEMMs */
+    MS_OVERLAP_DP = 1 << 3,     /* gradient reduction under the last backward passes */
+    MS_OVERLAP_PARAM = 1 << 4,  /* parameter gather under the first forward passes */
     MS_OVERLAP_SHARED = 1 << 5, /* shared expert under dispatch and combine */
 };
 /* --cuda-graph: what is launched as a graph; the rest pays host launches. */
@@ -60,10 +60,10 @@ struct ms_recipe {
     bool fused_expert_mlp;
     double capacity_factor; /* 0 = dropless */
     uint32_t recompute, overlap, cuda_graph;
-    int schedule;  /* enum ms_schedule_kind */
-    int64_t zero;  /* 0..3 */
+    int schedule; /* enum ms_schedule_kind */
+    int64_t zero; /* 0..3 */
     int grad_reduce_dtype;
-    int64_t mtp;   /* multi-token-prediction modules trained */
+    int64_t mtp; /* multi-token-prediction modules trained */
     char trace[MS_TEXT_MAX];
     int64_t seed;
     int64_t gpus_per_domain, spare_gpus_per_domain;

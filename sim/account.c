@@ -32,8 +32,8 @@ static void find_critical(const struct ms_program *p, struct ms_account *out)
 }
 
 /* The gap [from_s, to_s] before `task`: up to when its last-ending send or gather ended it was that. */
-static void book_gap(const struct ms_program *p, const struct ms_schedule_times *times, int64_t task,
-                     double from_s, double to_s, struct ms_account *out)
+static void book_gap(const struct ms_program *p, const struct ms_schedule_times *times,
+                     int64_t task, double from_s, double to_s, struct ms_account *out)
 {
     const struct ms_task *t = &p->tasks[task], *last = NULL;
     double started_s = to_s, comm_s;

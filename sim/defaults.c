@@ -56,8 +56,10 @@ static void choose_sizes(struct ms_prediction *p)
     r->ep = choose_ep(p);
     if (!r->gpus_per_domain && r->gpus > domain && domain % r->ep) {
         r->gpus_per_domain = domain / r->ep * r->ep; /* no group is split over two domains */
-        ms_notes_add(&p->assumptions, "%lld of %lld GPUs of each NVLink domain are used, so that EP "
-                     "groups stay whole", (long long)r->gpus_per_domain, (long long)domain);
+        ms_notes_add(&p->assumptions,
+                     "%lld of %lld GPUs of each NVLink domain are used, so that EP "
+                     "groups stay whole",
+                     (long long)r->gpus_per_domain, (long long)domain);
     }
     r->vp = 1;
     r->schedule = MS_SCHEDULE_1F1B;
@@ -65,8 +67,10 @@ static void choose_sizes(struct ms_prediction *p)
     for (r->pp = 1; 2 * r->pp <= p->arch.n_layers && 2 * r->pp * r->ep <= r->gpus; r->pp *= 2)
         if (fits(p, r))
             break;
-    ms_notes_add(&p->assumptions, "EP %lld and PP %lld were chosen: the widest EP inside one NVLink "
-                 "domain, the fewest stages that fit", (long long)r->ep, (long long)r->pp);
+    ms_notes_add(&p->assumptions,
+                 "EP %lld and PP %lld were chosen: the widest EP inside one NVLink "
+                 "domain, the fewest stages that fit",
+                 (long long)r->ep, (long long)r->pp);
 }
 
 static void choose_formats(struct ms_prediction *p)

@@ -29,7 +29,7 @@ struct run {
     int64_t *n_waiting;      /* [n_tasks] dependencies not ended */
     int64_t *after_at;       /* [n_tasks + 1] into after: who waits for a task */
     int64_t *after;
-    sg_exec_t *flying;       /* tasks in flight, their ids and clocks, in order of start */
+    sg_exec_t *flying; /* tasks in flight, their ids and clocks, in order of start */
     int64_t *flying_id, *flying_clock;
     int64_t n_flying;
     int64_t *free_clocks;
@@ -328,8 +328,7 @@ enum ms_status ms_engine_run(const struct ms_program *program, struct ms_schedul
     size_t n = program->n_tasks, bytes = (2 * n + 1) * sizeof(double);
     enum ms_status status = MS_OK;
     int wait_status = 0;
-    double *shared =
-        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    double *shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pid_t child;
     if (shared == MAP_FAILED)
         return ms_fail(err, MS_E_RUNTIME, NULL, "no memory for the simulation's results");
@@ -341,8 +340,8 @@ enum ms_status ms_engine_run(const struct ms_program *program, struct ms_schedul
     if (child == 0)
         run_child(&run);
     if (child < 0 || waitpid(child, &wait_status, 0) != child || wait_status != 0)
-        status = ms_fail(err, MS_E_RUNTIME, NULL, "the simulation stopped with status %d",
-                         wait_status);
+        status =
+            ms_fail(err, MS_E_RUNTIME, NULL, "the simulation stopped with status %d", wait_status);
     else if (*run.n_done != (int64_t)n)
         status = ms_fail(err, MS_E_RUNTIME, NULL,
                          "internal error: %lld of %zu tasks wait for each other",

@@ -37,8 +37,8 @@ const char *const MS_CATEGORY_NAMES[MS_N_CATEGORIES] = {
 bool ms_category_is_comm(enum ms_category category)
 {
     return category == MS_CAT_DISPATCH || category == MS_CAT_COMBINE ||
-           category == MS_CAT_TP_COMM || category == MS_CAT_CP_COMM ||
-           category == MS_CAT_PP_COMM || category == MS_CAT_DP_COMM;
+           category == MS_CAT_TP_COMM || category == MS_CAT_CP_COMM || category == MS_CAT_PP_COMM ||
+           category == MS_CAT_DP_COMM;
 }
 
 void ms_ops_clear(struct ms_ops *ops)
@@ -169,7 +169,7 @@ void ms_ops_print(const struct ms_step *step, struct ms_buf *out)
 {
     struct ms_ops ops = {0};
     struct ms_table *table = ms_table_new("rrlrllrrr");
-    static const char *const head[] = {"stage", "v",       "pass",  "layer", "op",
+    static const char *const head[] = {"stage",    "v",       "pass",  "layer", "op",
                                        "category", "time us", "GFLOP", "HBM MB"};
     for (size_t i = 0; i < sizeof(head) / sizeof(head[0]); i++)
         ms_table_cell(table, "%s", head[i]);

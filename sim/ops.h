@@ -48,16 +48,16 @@ struct ms_port_bytes {
 struct ms_op {
     const char *name; /* static text */
     enum ms_category category;
-    int64_t layer; /* decoder layer; -1: embedding, loss, MTP projection */
-    bool comm;       /* expert exchange: runs on the communication stream */
-    bool deferrable; /* weight gradient: nothing in this chunk waits for it */
+    int64_t layer;      /* decoder layer; -1: embedding, loss, MTP projection */
+    bool comm;          /* expert exchange: runs on the communication stream */
+    bool deferrable;    /* weight gradient: nothing in this chunk waits for it */
     uint32_t recompute; /* MS_RECOMPUTE_* modules that this forward op belongs to */
     uint32_t graph;     /* MS_GRAPH_* scope that launches it */
     double time_s;      /* slowest rank of the cell */
     double work_flop;   /* mean over ranks */
     double hbm_bytes;   /* mean over ranks */
     double n_kernels;
-    double sm_share;    /* fraction of the SMs a communication op holds */
+    double sm_share; /* fraction of the SMs a communication op holds */
     double relative_uncertainty;
     bool extrapolated;
     int64_t ranks_at; /* index into ops->rank_time_s, [cell_ranks] from there; -1: all alike */

@@ -14,7 +14,7 @@ struct ms_emitter {
     uint32_t graph;     /* scope of the module being emitted */
     uint32_t recompute; /* modules that the op being emitted belongs to */
     enum ms_category category;
-    bool deferrable;    /* everything emitted now may run later in the chunk */
+    bool deferrable; /* everything emitted now may run later in the chunk */
 };
 
 /* Name and shape of C[m,n] = A[m,k] B[k,n] in the model's forward direction. */

@@ -29,9 +29,9 @@ static void emit_tp(struct ms_emitter *e, enum ms_collective op, const struct ms
 {
     double bytes = 2 * ms_emit_all_tokens(e) * (double)e->step->arch->hidden, hidden_s = 0;
     if (e->step->recipe->overlap & MS_OVERLAP_TP)
-        hidden_s = ms_cost_gemm(e->step->device, &(struct ms_gemm){gemm->m, gemm->n, gemm->k,
-                                                                   gemm->dtype})
-                       .time_s;
+        hidden_s =
+            ms_cost_gemm(e->step->device, &(struct ms_gemm){gemm->m, gemm->n, gemm->k, gemm->dtype})
+                .time_s;
     ms_emit_collective(e, "tp", MS_CAT_TP_COMM, MS_GROUP_TP,
                        &(struct ms_collective_shape){.op = op, .size_bytes = bytes}, hidden_s);
 }
@@ -41,8 +41,8 @@ static struct ms_cost core_cost(const struct ms_emitter *e)
     const struct ms_arch *a = e->step->arch;
     const struct ms_recipe *r = e->step->recipe;
     double qk = (double)ms_arch_qk_dim(a), v = (double)ms_arch_v_dim(a);
-    double context = ms_arch_attention_core_flop(a, e->kind, r->seq_len) /
-                     (2 * (double)a->heads * (qk + v));
+    double context =
+        ms_arch_attention_core_flop(a, e->kind, r->seq_len) / (2 * (double)a->heads * (qk + v));
     return ms_cost_attention(
         e->step->device,
         &(struct ms_attention){.batch = (double)r->mbs,
@@ -92,8 +92,8 @@ static void emit_mla_projections(struct ms_emitter *e)
     enum ms_dtype d = dense_dtype(e);
     const struct ms_linear q_down = {"q_down_proj", t, q_rank, h, d, false};
     const struct ms_linear kv_down = {"kv_down_proj", t, kv_rank + rope, h, d, q_rank > 0};
-    const struct ms_linear q_up = {"q_up_proj", t, heads * qk, q_rank > 0 ? q_rank : h, d,
-                                   q_rank <= 0};
+    const struct ms_linear q_up = {"q_up_proj", t,          heads * qk, q_rank > 0 ? q_rank : h,
+                                   d,           q_rank <= 0};
     const struct ms_linear kv_up = {"kv_up_proj", t, heads * (nope + v), kv_rank, d, false};
     double latents = 2 * t * (q_rank + kv_rank);
     double join = 2 * t * heads * (2 * rope + nope + qk); /* rotate q, join k */
@@ -125,8 +125,8 @@ static void emit_gqa_projections(struct ms_emitter *e)
     double q = (double)(a->heads * a->head_dim) / tp;
     double kv = fmax((double)a->kv_heads / tp, 1) * (double)a->head_dim;
     double rotate = 2 * t * (q + kv) * (a->qk_norm ? 4 : 2);
-    const struct ms_linear qkv = {"qkv_proj", t, q + 2 * kv, (double)a->hidden, dense_dtype(e),
-                                  false};
+    const struct ms_linear qkv = {"qkv_proj",     t,    q + 2 * kv, (double)a->hidden,
+                                  dense_dtype(e), false};
     if (!ms_emit_backward(e))
         ms_emit_linear(e, &qkv);
     ms_emit_memory(e, "rope", rotate, rotate);
@@ -146,8 +146,9 @@ static void emit_attention(struct ms_emitter *e)
 {
     const struct ms_arch *a = e->step->arch;
     const struct ms_linear out = {
-        "out_proj", ms_emit_all_tokens(e), (double)a->hidden,
-        (double)(a->heads * ms_arch_v_dim(a)) / (double)e->step->layout->tp, dense_dtype(e), false};
+        "out_proj",        ms_emit_all_tokens(e),
+        (double)a->hidden, (double)(a->heads * ms_arch_v_dim(a)) / (double)e->step->layout->tp,
+        dense_dtype(e),    false};
     e->category = MS_CAT_ATTENTION;
     e->graph = MS_GRAPH_ATTN;
     if (!ms_emit_backward(e)) {
@@ -271,9 +272,12 @@ static void emit_loss(struct ms_emitter *e)
     const struct ms_recipe *r = e->step->recipe;
     const struct ms_arch *a = e->step->arch;
     double t = ms_emit_all_tokens(e), vocab = (double)a->vocab / (double)e->step->layout->tp;
-    const struct ms_linear head = {
-        "output_head", t, vocab, (double)a->hidden,
-        r->fp8_output_proj ? dense_dtype(e) : MS_DTYPE_BF16, false};
+    const struct ms_linear head = {"output_head",
+                                   t,
+                                   vocab,
+                                   (double)a->hidden,
+                                   r->fp8_output_proj ? dense_dtype(e) : MS_DTYPE_BF16,
+                                   false};
     e->layer = -1;
     emit_norm(e, "final_norm");
     e->category = MS_CAT_LOSS;

@@ -136,8 +136,8 @@ static struct ms_cost expert_gemm_cost(const struct ms_emitter *e, const struct 
     const struct ms_step *s = e->step;
     int64_t local = s->arch->n_experts / s->layout->ep;
     double tokens[LOCAL_MAX], element = s->recipe->grad_reduce_dtype == MS_GRAD_FP32 ? 4 : 2;
-    double capacity = ms_emit_tokens(e) * (double)(s->arch->topk * s->layout->etp) /
-                      (double)local * s->recipe->capacity_factor;
+    double capacity = ms_emit_tokens(e) * (double)(s->arch->topk * s->layout->etp) / (double)local *
+                      s->recipe->capacity_factor;
     struct ms_gemm gemm = {.n = g->n, .k = g->k, .dtype = ms_recipe_expert_dtype(s->recipe)};
     struct ms_cost cost, accumulate;
     MS_REQUIRE(local <= LOCAL_MAX);
@@ -157,9 +157,8 @@ static struct ms_cost expert_gemm_cost(const struct ms_emitter *e, const struct 
 static void emit_expert_linear(struct ms_emitter *e, const char *name, double n, double k)
 {
     const struct ms_recipe *r = e->step->recipe;
-    double kernels = r->expert_gemm == MS_EXPERT_GEMM_LOOP
-                         ? (double)(e->step->arch->n_experts / e->step->layout->ep)
-                         : 1;
+    int64_t local = e->step->arch->n_experts / e->step->layout->ep;
+    double kernels = r->expert_gemm == MS_EXPERT_GEMM_LOOP ? (double)local : 1;
     struct expert_gemm forward = {n, k, false}, data = {k, n, false}, weight = {n, k, true};
     if (!ms_emit_backward(e)) {
         emit_by_rank(e, name, MS_CAT_EXPERT_GEMM, expert_gemm_cost, &forward, kernels);
@@ -170,11 +169,18 @@ static void emit_expert_linear(struct ms_emitter *e, const char *name, double n,
         (r->overlap & MS_OVERLAP_WGRAD) != 0;
 }
 
+/* Width of an expert on one ETP rank; checked to divide. */
+static double expert_width(const struct ms_step *s)
+{
+    int64_t width = s->arch->moe_ffn / s->layout->etp;
+    return (double)width;
+}
+
 /* SwiGLU over [assignments, 2 ffn]: forward reads 2 and writes 1, backward reads 3 and writes 2. */
 static void emit_activation(struct ms_emitter *e)
 {
     const struct ms_step *s = e->step;
-    double ffn = (double)(s->arch->moe_ffn / s->layout->etp);
+    double ffn = expert_width(s);
     struct move m = {.assignment_bytes = 2 * ffn * (ms_emit_backward(e) ? 5 : 3)};
     if (s->recipe->fused_expert_mlp)
         return; /* in the epilogue of the first GEMM, quantisation of its output too */
@@ -186,7 +192,7 @@ static void emit_activation(struct ms_emitter *e)
 static void emit_experts(struct ms_emitter *e)
 {
     const struct ms_step *s = e->step;
-    double h = (double)s->arch->hidden, ffn = (double)(s->arch->moe_ffn / s->layout->etp);
+    double h = (double)s->arch->hidden, ffn = expert_width(s);
     e->graph = MS_GRAPH_MOE;
     if (!ms_emit_backward(e)) {
         emit_expert_quantize(e, h);
@@ -226,9 +232,8 @@ static void emit_exchange(struct ms_emitter *e, const char *name, enum ms_catego
 {
     const struct ms_step *s = e->step;
     const struct ms_layout *l = s->layout;
-    struct ms_exchange_rates rates =
-        ms_cost_exchange_rates(s->device, (enum ms_dispatcher)s->recipe->dispatcher,
-                               s->recipe->dispatcher_sms, l->ep);
+    struct ms_exchange_rates rates = ms_cost_exchange_rates(
+        s->device, (enum ms_dispatcher)s->recipe->dispatcher, s->recipe->dispatcher_sms, l->ep);
     int64_t ports_at = (int64_t)e->ops->n_ports, ranks_at = reserve_ranks(e->ops, l->cell_ranks);
     struct ms_cost cost = {.relative_uncertainty = rates.relative_uncertainty};
     struct ms_op *op;
@@ -290,11 +295,10 @@ static void emit_permute(struct ms_emitter *e, const char *name)
 static void emit_etp(struct ms_emitter *e, enum ms_collective op)
 {
     double rows = ms_emit_tokens(e) * (double)(e->step->arch->topk * e->step->layout->etp);
-    ms_emit_collective(
-        e, "etp", MS_CAT_TP_COMM, MS_GROUP_ETP,
-        &(struct ms_collective_shape){.op = op,
-                                      .size_bytes = rows * 2 * (double)e->step->arch->hidden},
-        0);
+    ms_emit_collective(e, "etp", MS_CAT_TP_COMM, MS_GROUP_ETP,
+                       &(struct ms_collective_shape){
+                           .op = op, .size_bytes = rows * 2 * (double)e->step->arch->hidden},
+                       0);
 }
 
 static void emit_shared(struct ms_emitter *e)

@@ -51,13 +51,13 @@ static enum ms_status load(struct ms_prediction *out, struct ms_error *err)
     if (status == MS_OK)
         status = ms_device_load(&out->topo, &out->device, err);
     if (status == MS_OK)
-        status = ms_cluster_init(&out->topo, r->gpus, r->gpus_per_domain,
-                                 r->spare_gpus_per_domain, &out->cluster, err);
+        status = ms_cluster_init(&out->topo, r->gpus, r->gpus_per_domain, r->spare_gpus_per_domain,
+                                 &out->cluster, err);
     if (status == MS_OK)
         status = ms_defaults_fill(out, err);
     if (status == MS_OK) /* again: the recipe may say how many GPUs of a domain are used */
-        status = ms_cluster_init(&out->topo, r->gpus, r->gpus_per_domain,
-                                 r->spare_gpus_per_domain, &out->cluster, err);
+        status = ms_cluster_init(&out->topo, r->gpus, r->gpus_per_domain, r->spare_gpus_per_domain,
+                                 &out->cluster, err);
     if (status == MS_OK)
         status = ms_layout_init(&out->cluster, &out->arch, r, &out->layout, err);
     return status;
@@ -99,8 +99,8 @@ static void summarise_routing(struct maker *m, double *hottest)
 
 static void dump_traffic(struct maker *m, struct ms_buf *out)
 {
-    static const char *const head[] = {"layer",        "max/mean expert", "max/mean rank",
-                                       "distinct ranks", "domains",       "NVLink in max",
+    static const char *const head[] = {"layer",          "max/mean expert", "max/mean rank",
+                                       "distinct ranks", "domains",         "NVLink in max",
                                        "NIC in max"};
     struct ms_table *table = ms_table_new("rrrrrrr");
     const struct ms_layout *l = &m->out->layout;
@@ -122,8 +122,9 @@ static void dump_traffic(struct maker *m, struct ms_buf *out)
         ms_table_cell(table, "%.1f", nvlink);
         ms_table_cell(table, "%.1f", nic);
     }
-    ms_buf_printf(out, "Expert-parallel group 0, microbatch 0: %lld ranks, %lld tokens each; copies "
-                       "per dispatch (%s)\n",
+    ms_buf_printf(out,
+                  "Expert-parallel group 0, microbatch 0: %lld ranks, %lld tokens each; copies "
+                  "per dispatch (%s)\n",
                   (long long)l->ep, (long long)l->tokens_per_rank, m->out->routing_note);
     ms_table_print(table, 0, out);
     ms_table_free(table);
@@ -164,15 +165,16 @@ static void fill_rates(struct ms_prediction *out, const struct ms_program *progr
 {
     const struct ms_recipe *r = &out->recipe;
     const struct ms_figure *peaks[MS_N_DTYPES] = {
-        [MS_DTYPE_BF16] = &out->topo.gpu.peak_bf16,     [MS_DTYPE_FP8_CS] = &out->topo.gpu.peak_fp8,
-        [MS_DTYPE_FP8_BLOCK] = &out->topo.gpu.peak_fp8, [MS_DTYPE_MXFP8] = &out->topo.gpu.peak_mxfp8,
+        [MS_DTYPE_BF16] = &out->topo.gpu.peak_bf16,
+        [MS_DTYPE_FP8_CS] = &out->topo.gpu.peak_fp8,
+        [MS_DTYPE_FP8_BLOCK] = &out->topo.gpu.peak_fp8,
+        [MS_DTYPE_MXFP8] = &out->topo.gpu.peak_mxfp8,
         [MS_DTYPE_NVFP4] = &out->topo.gpu.peak_nvfp4,
     };
     struct ms_flops flops;
     ms_arch_flops(&out->arch, r->seq_len, r->mtp, &flops);
     out->gflop_per_token = flops.total_train * 1e-9;
-    out->tokens_per_s_per_gpu =
-        (double)(r->gbs * r->seq_len) / out->step_time_s / (double)r->gpus;
+    out->tokens_per_s_per_gpu = (double)(r->gbs * r->seq_len) / out->step_time_s / (double)r->gpus;
     out->model_tflops_per_gpu = out->tokens_per_s_per_gpu * flops.total_train * 1e-12;
     out->hardware_tflops_per_gpu = program->work_flop_per_rank / out->step_time_s * 1e-12;
     out->mfu = out->model_tflops_per_gpu * 1e12 / peaks[r->precision]->value;
@@ -196,8 +198,8 @@ static void fill_times(struct ms_prediction *out, const struct maker *m)
                      MODEL_FORM_DEVIATION * MODEL_FORM_DEVIATION);
     out->step_time_low_s = account.step_time_s * exp(-Z_80 * deviation);
     out->step_time_high_s = account.step_time_s * exp(Z_80 * deviation);
-    out->critical_rank = ms_layout_cell_first(&out->layout, account.stage,
-                                              m->program->replicas[account.replica]);
+    out->critical_rank =
+        ms_layout_cell_first(&out->layout, account.stage, m->program->replicas[account.replica]);
     out->n_tasks = (int64_t)m->program->n_tasks;
     out->n_replicas = m->program->n_replicas;
     if (account.extrapolated)
@@ -208,6 +210,7 @@ static void fill_times(struct ms_prediction *out, const struct maker *m)
 static void fill_notes(struct ms_prediction *out)
 {
     const struct ms_recipe *r = &out->recipe;
+    struct ms_group ep = ms_layout_worst_group(&out->layout, MS_GROUP_EP);
     if (out->routing.layers)
         ms_notes_add(&out->assumptions, "routing: %s", out->routing_note);
     ms_notes_add(&out->assumptions,
@@ -227,16 +230,18 @@ static void fill_notes(struct ms_prediction *out)
         ms_notes_add(&out->warnings, "does not fit: stage %lld needs %.1f GiB of %.1f GiB",
                      (long long)out->memory.stage, out->memory.peak_bytes / 0x1p30,
                      out->memory.capacity_bytes / 0x1p30);
-    if (r->ep > 1 && r->ep * r->etp > out->cluster.gpus_per_domain)
-        ms_notes_add(&out->warnings, "EP groups of %lld ranks cross NVLink domains of %lld GPUs",
-                     (long long)(r->ep * r->etp), (long long)out->cluster.gpus_per_domain);
+    if (ep.n_domains > 1)
+        ms_notes_add(&out->warnings,
+                     "EP groups of %lld ranks cross up to %lld NVLink domains (of %lld GPUs used)",
+                     (long long)ep.n_ranks, (long long)ep.n_domains,
+                     (long long)out->cluster.gpus_per_domain);
 }
 
 /* A result that cannot be is a fault, never an answer. */
 static enum ms_status check_result(const struct ms_prediction *out, struct ms_error *err)
 {
-    double exchanged = out->tier_bytes_per_rank[MS_TIER_DOMAIN] +
-                       out->tier_bytes_per_rank[MS_TIER_SCALE_OUT];
+    double exchanged =
+        out->tier_bytes_per_rank[MS_TIER_DOMAIN] + out->tier_bytes_per_rank[MS_TIER_SCALE_OUT];
     if (!isfinite(out->step_time_s) || out->step_time_s <= 0 || !isfinite(out->mfu))
         return ms_fail(err, MS_E_RUNTIME, NULL, "internal error: step time %g s", out->step_time_s);
     if (out->mfu > 1)
@@ -269,10 +274,9 @@ static enum ms_status make(struct maker *m, const struct ms_predict_extras *extr
         if (out->recipe.fidelity == MS_FIDELITY_FLOW)
             return ms_fail(err, MS_E_USAGE, "--timeline", "is for fidelity estimate and step");
         if (extras->timeline_replica >= m->program->n_replicas)
-            return ms_fail(err, MS_E_USAGE, "--timeline-replica",
-                           "%lld is not simulated; there are 0 to %lld",
-                           (long long)extras->timeline_replica,
-                           (long long)m->program->n_replicas - 1);
+            return ms_fail(
+                err, MS_E_USAGE, "--timeline-replica", "%lld is not simulated; there are 0 to %lld",
+                (long long)extras->timeline_replica, (long long)m->program->n_replicas - 1);
         ms_timeline_write(m->program, &m->times, extras->timeline_replica, extras->timeline);
     }
     return check_result(out, err);

@@ -34,7 +34,7 @@ struct ms_prediction {
     struct ms_device device;
     struct ms_cluster cluster;
     struct ms_layout layout;
-    char known_recipe[MS_TEXT_MAX]; /* name of the shipped recipe used, or "" */
+    char known_recipe[MS_TEXT_MAX];   /* name of the shipped recipe used, or "" */
     bool given[MS_RECIPE_FIELDS_MAX]; /* settings that the user gave */
 
     double step_time_s;
@@ -52,8 +52,8 @@ struct ms_prediction {
     char routing_note[MS_TEXT_MAX];
     double tier_bytes_per_rank[MS_N_TIERS]; /* sent per step by the mean rank */
     int64_t critical_rank;
-    int64_t n_tasks;     /* of the simulated program */
-    int64_t n_replicas;  /* simulated; the others are alike */
+    int64_t n_tasks;    /* of the simulated program */
+    int64_t n_replicas; /* simulated; the others are alike */
     struct ms_notes assumptions, warnings, extrapolated;
 };
 
@@ -61,8 +61,8 @@ struct ms_prediction {
 struct ms_predict_extras {
     struct ms_buf *timeline; /* Chrome trace events of one replica (JSON text) */
     int64_t timeline_replica;
-    struct ms_buf *dump;     /* text of --dump */
-    int dump_what;           /* enum ms_dump */
+    struct ms_buf *dump; /* text of --dump */
+    int dump_what;       /* enum ms_dump */
 };
 enum ms_dump { MS_DUMP_NONE, MS_DUMP_LAYOUT, MS_DUMP_TRAFFIC, MS_DUMP_OPS, MS_DUMP_PLATFORM };
 
@@ -82,7 +82,6 @@ struct ms_scaling_point {
 };
 MS_MUST_CHECK enum ms_status ms_predict_scaling(const struct ms_recipe *recipe, const bool *given,
                                                 const struct ms_int_list *gpus,
-                                                struct ms_scaling_point *out,
-                                                struct ms_error *err);
+                                                struct ms_scaling_point *out, struct ms_error *err);
 
 #endif

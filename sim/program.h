@@ -37,10 +37,10 @@ struct ms_task {
     int64_t stage, replica; /* replica: index into program->replicas; -1: all of the stage */
     int64_t slot;           /* SLOT and OP: place in the stage's schedule; else -1 */
     double clock_s;
-    int64_t segment;        /* SLOT: index into program->segments; else -1 */
+    int64_t segment; /* SLOT: index into program->segments; else -1 */
     int64_t ranges_at, n_ranges;
-    bool crosses_unit;      /* NIC bytes go through the spine */
-    int64_t from, to;       /* FLOW: ranks; else -1 */
+    bool crosses_unit; /* NIC bytes go through the spine */
+    int64_t from, to;  /* FLOW: ranks; else -1 */
     double flow_bytes;
     int64_t deps_at, n_deps; /* into program->deps: tasks that must end first */
 };
@@ -53,9 +53,9 @@ struct ms_program {
     const struct ms_step *step; /* borrowed */
     int64_t *replicas;          /* [n_replicas] cell numbers that are simulated */
     int64_t n_replicas;
-    struct ms_slot **slots;     /* [pp] schedules */
-    int64_t *n_slots;           /* [pp] */
-    int64_t *slot_of;           /* [pp][2][n_microbatches][vp]: slot of each pass */
+    struct ms_slot **slots;          /* [pp] schedules */
+    int64_t *n_slots;                /* [pp] */
+    int64_t *slot_of;                /* [pp][2][n_microbatches][vp]: slot of each pass */
     int64_t *slot_first, *slot_task; /* tasks that open and close each slot: see below */
     struct ms_task *tasks;
     size_t n_tasks, task_capacity;

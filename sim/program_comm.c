@@ -59,11 +59,11 @@ static void add_send(struct ms_program *p, int64_t replica, const struct ms_work
     to = ms_layout_cell_first(l, next % l->pp, work->cell);
     to_slot = ms_program_find_slot(p, next % l->pp, work->pass, work->microbatch, next / l->pp);
     for (int64_t r = 0; r < l->cell_ranks; r++)
-        task.clock_s = fmax(
-            task.clock_s,
-            ms_cost_p2p(p->step->device,
-                        ms_cluster_tier(l->cluster, from + r, to + r) == MS_TIER_SCALE_OUT,
-                        hidden_bytes(p->step)));
+        task.clock_s =
+            fmax(task.clock_s,
+                 ms_cost_p2p(p->step->device,
+                             ms_cluster_tier(l->cluster, from + r, to + r) == MS_TIER_SCALE_OUT,
+                             hidden_bytes(p->step)));
     id = ms_program_add(p, &task);
     add_send_ranges(p, id, from, to);
     ms_program_edge(p, ms_program_slot(p, replica, work->stage, slot), id);
@@ -94,11 +94,11 @@ struct update {
 static struct ms_collective_cost update_cost(const struct ms_program *p, const struct update *u)
 {
     struct ms_group g = ms_layout_worst_group(p->step->layout, u->group);
-    return ms_cost_collective(
-        p->step->device, &(struct ms_collective_shape){.op = u->op,
-                                                       .n_ranks = g.n_ranks,
-                                                       .ranks_per_domain = g.ranks_per_domain,
-                                                       .size_bytes = u->size_bytes});
+    return ms_cost_collective(p->step->device,
+                              &(struct ms_collective_shape){.op = u->op,
+                                                            .n_ranks = g.n_ranks,
+                                                            .ranks_per_domain = g.ranks_per_domain,
+                                                            .size_bytes = u->size_bytes});
 }
 
 /* Adds the collective on the ports of all simulated cells of the stage. -1 if there is nothing to do. */
@@ -120,8 +120,8 @@ static int64_t add_update(struct ms_program *p, int64_t stage, const struct upda
         return -1;
     cost = update_cost(p, u);
     task.clock_s = cost.time_s;
-    task.crosses_unit = cost.nic_bytes > 0 && l->cluster->n_domains >
-                                                  l->cluster->topo->scale_out.unit_domains;
+    task.crosses_unit =
+        cost.nic_bytes > 0 && l->cluster->n_domains > l->cluster->topo->scale_out.unit_domains;
     id = ms_program_add(p, &task);
     for (int64_t i = 0; i < p->n_replicas; i++)
         ms_program_range(p, id,
@@ -152,8 +152,8 @@ static struct update chunk_update(const struct ms_program *p, int64_t stage, int
 }
 
 /* Every simulated cell of the stage has done the pass. */
-static void after_pass(struct ms_program *p, int64_t stage, enum ms_pass pass, int64_t mb, int64_t v,
-                       int64_t task)
+static void after_pass(struct ms_program *p, int64_t stage, enum ms_pass pass, int64_t mb,
+                       int64_t v, int64_t task)
 {
     int64_t slot = ms_program_find_slot(p, stage, pass, mb, v);
     for (int64_t i = 0; i < p->n_replicas; i++)

@@ -265,8 +265,8 @@ void ms_program_add_slots(struct ms_program *p, const struct ms_sharing *sharing
 {
     const struct ms_layout *l = p->step->layout;
     struct builder b = {.p = p, .sharing = sharing, .flow = flow};
-    b.cache = ms_calloc((size_t)(p->n_replicas * l->pp * (l->vp + 1) * (l->vp + 1)),
-                        sizeof(*b.cache));
+    b.cache =
+        ms_calloc((size_t)(p->n_replicas * l->pp * (l->vp + 1) * (l->vp + 1)), sizeof(*b.cache));
     for (int64_t replica = 0; replica < p->n_replicas; replica++)
         for (int64_t stage = 0; stage < l->pp; stage++)
             add_stage(&b, replica, stage);

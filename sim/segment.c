@@ -53,9 +53,8 @@ static const struct ms_op *ready_op(struct machine *m, int i, int stream)
     if (t->busy)
         return NULL;
     if (i == DEFERRED)
-        return stream == COMPUTE && m->next_deferred < m->n_deferred
-                   ? m->deferred[m->next_deferred]
-                   : NULL;
+        return stream == COMPUTE && m->next_deferred < m->n_deferred ? m->deferred[m->next_deferred]
+                                                                     : NULL;
     pass_over_deferrable(m, t);
     if (!t->ops || t->next == t->ops->n)
         return NULL;
@@ -73,9 +72,9 @@ static void start_ops(struct machine *m, int stream)
         if (!op)
             continue;
         m->threads[i].busy = true;
-        m->streams[stream] =
-            (struct running){op, i == DEFERRED ? m->deferred_ops[m->next_deferred] : m->threads[i].ops,
-                             i, op->time_s, m->now_s};
+        m->streams[stream] = (struct running){
+            op, i == DEFERRED ? m->deferred_ops[m->next_deferred] : m->threads[i].ops, i,
+            op->time_s, m->now_s};
         if (i == DEFERRED)
             m->next_deferred++;
         else
@@ -140,8 +139,8 @@ static int by_start(const void *a, const void *b)
     return (x->op > y->op) - (x->op < y->op);
 }
 
-void ms_segment_run(const struct ms_ops *forward, const struct ms_ops *backward,
-                    int64_t cell_ranks, struct ms_segment *out, struct ms_span *spans)
+void ms_segment_run(const struct ms_ops *forward, const struct ms_ops *backward, int64_t cell_ranks,
+                    struct ms_segment *out, struct ms_span *spans)
 {
     struct machine m = {.out = out, .spans = spans};
     size_t n = (forward ? forward->n : 0) + (backward ? backward->n : 0);

@@ -32,7 +32,7 @@ struct ms_segment {
 
 /* Runs `forward` and/or `backward` (either may be NULL or empty). `spans` (may be NULL) receives one entry
  * per op, forward->n + backward->n of them, in order of start. */
-void ms_segment_run(const struct ms_ops *forward, const struct ms_ops *backward,
-                    int64_t cell_ranks, struct ms_segment *out, struct ms_span *spans);
+void ms_segment_run(const struct ms_ops *forward, const struct ms_ops *backward, int64_t cell_ranks,
+                    struct ms_segment *out, struct ms_span *spans);
 
 #endif

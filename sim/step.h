@@ -14,8 +14,8 @@
 
 /* Routing of all EP groups whose ranks lie in domains the same way ("pattern"). */
 struct ms_pattern {
-    int64_t *domain;                    /* [ep], renumbered from 0 */
-    struct ms_traffic_source *traffic;  /* NULL for dense models */
+    int64_t *domain;                   /* [ep], renumbered from 0 */
+    struct ms_traffic_source *traffic; /* NULL for dense models */
 };
 
 struct ms_step {
@@ -24,12 +24,12 @@ struct ms_step {
     const struct ms_cluster *cluster;
     const struct ms_layout *layout;
     const struct ms_device *device;
-    int64_t groups_per_cell;        /* EP groups (of one etp index) in a cell */
+    int64_t groups_per_cell; /* EP groups (of one etp index) in a cell */
     struct ms_pattern *patterns;
     int64_t n_patterns;
-    int64_t *pattern_of;            /* [pp][n_cells][groups_per_cell] */
-    struct ms_traffic **traffic;    /* scratch [groups_per_cell]: loads of one layer */
-    bool uniform;                   /* routing is the same for all layers, microbatches and groups */
+    int64_t *pattern_of;         /* [pp][n_cells][groups_per_cell] */
+    struct ms_traffic **traffic; /* scratch [groups_per_cell]: loads of one layer */
+    bool uniform;                /* routing is the same for all layers, microbatches and groups */
 };
 
 /* Opens the routing. MS_E_USAGE or MS_E_INPUT from ms_traffic_open, or for a format, dispatcher or option

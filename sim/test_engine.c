@@ -35,7 +35,8 @@ static void bench_init(struct bench *b, int64_t gpus, int64_t per_domain)
     figure(&b->topo.host.memory_bandwidth, 100e9);
     figure(&b->topo.scale_out.nic_bandwidth, 50e9);
     figure(&b->topo.scale_out.oversubscription, 2);
-    b->cluster = (struct ms_cluster){&b->topo, gpus, per_domain, (gpus + per_domain - 1) / per_domain};
+    b->cluster =
+        (struct ms_cluster){&b->topo, gpus, per_domain, (gpus + per_domain - 1) / per_domain};
     b->step.cluster = &b->cluster;
     b->p.step = &b->step;
 }
@@ -270,10 +271,8 @@ static double exchange_flow(int64_t n, double bytes[GPUS_MAX][GPUS_MAX])
         for (int64_t j = 0; j < n; j++)
             if (i != j)
                 add_task(&b,
-                         (struct ms_task){.kind = MS_TASK_FLOW,
-                                          .from = i,
-                                          .to = j,
-                                          .flow_bytes = bytes[i][j]},
+                         (struct ms_task){
+                             .kind = MS_TASK_FLOW, .from = i, .to = j, .flow_bytes = bytes[i][j]},
                          NULL, 0);
     time_s = run_bench(&b, NULL);
     bench_free(&b);
@@ -316,8 +315,9 @@ static void test_exchange_flow_and_step(void **state)
             double d[40];
             int n = cases[c].trials;
             differences(cases[c].n, n, heats[h], 0.2, d);
-            print_message("%2d ranks, heat %.2f, cells +-20 %%: flow over step: median %.4f, p90 %.4f\n",
-                          (int)cases[c].n, heats[h], d[n / 2], d[(n * 9 - 1) / 10]);
+            print_message(
+                "%2d ranks, heat %.2f, cells +-20 %%: flow over step: median %.4f, p90 %.4f\n",
+                (int)cases[c].n, heats[h], d[n / 2], d[(n * 9 - 1) / 10]);
             assert_true(d[n / 2] <= 0.03);
             assert_true(d[(n * 9 - 1) / 10] <= 0.08);
         }
@@ -329,21 +329,18 @@ static void test_exchange_wild(void **state)
     double d[30];
     (void)state;
     differences(16, 30, 0.05, 1, d);
-    print_message("16 ranks, cells +-100 %%: flow over step: median %.4f, p90 %.4f\n", d[15], d[26]);
+    print_message("16 ranks, cells +-100 %%: flow over step: median %.4f, p90 %.4f\n", d[15],
+                  d[26]);
     assert_true(d[26] < 1);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alone),
-        cmocka_unit_test(test_shared_port),
-        cmocka_unit_test(test_late_arrival),
-        cmocka_unit_test(test_oversubscribed_spine),
-        cmocka_unit_test(test_alike_ranks),
-        cmocka_unit_test(test_agrees_with_estimate),
-        cmocka_unit_test(test_cycle),
-        cmocka_unit_test(test_exchange_flow_and_step),
+        cmocka_unit_test(test_alone),         cmocka_unit_test(test_shared_port),
+        cmocka_unit_test(test_late_arrival),  cmocka_unit_test(test_oversubscribed_spine),
+        cmocka_unit_test(test_alike_ranks),   cmocka_unit_test(test_agrees_with_estimate),
+        cmocka_unit_test(test_cycle),         cmocka_unit_test(test_exchange_flow_and_step),
         cmocka_unit_test(test_exchange_wild),
     };
     return cmocka_run_group_tests_name("engine", tests, NULL, NULL);

@@ -140,8 +140,8 @@ static void figures_of_links(void **state)
     ms_assert_close(latency_of(&text, "c2c-up-7"), 0, 0, 0);
     ms_assert_close(bandwidth_of(&text, "c2c-up-7"), 201e9, 1e-14, 0);
     ms_assert_close(bandwidth_of(&text, "hostmem-3"), 381.5e9, 1e-14, 0);
-    ms_assert_close(bandwidth_of(&text, "spine-up-0-1"), 576 / 4 * 48.5e9, 1e-14, 0);
-    ms_assert_close(bandwidth_of(&text, "spine-down-1-3"), 448 / 4 * 48.5e9, 1e-14, 0);
+    ms_assert_close(bandwidth_of(&text, "spine-up-0-1"), 576 / 4.0 * 48.5e9, 1e-14, 0);
+    ms_assert_close(bandwidth_of(&text, "spine-down-1-3"), 448 / 4.0 * 48.5e9, 1e-14, 0);
     ms_buf_free(&text);
 }
 

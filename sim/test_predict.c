@@ -58,8 +58,8 @@ static double step_time(const char *settings)
 static void test_published_rows(void **state)
 {
     double gb300_s = step_time(V3 "topology gb300_nvl72 pp 2 vp 8 ep 32 fp8-attention true");
-    double gb200_s =
-        step_time(V3 "topology gb200_nvl72 pp 4 vp 4 ep 64 recompute mla_up_proj fp8-attention false");
+    double gb200_s = step_time(
+        V3 "topology gb200_nvl72 pp 4 vp 4 ep 64 recompute mla_up_proj fp8-attention false");
     (void)state;
     print_message("DeepSeek-V3 MXFP8, 256 GPUs: GB300 %.2f s of 10.42, GB200 %.2f s of 13.34\n",
                   gb300_s, gb200_s);
@@ -161,10 +161,11 @@ static void test_slower_links(void **state)
         ms_buf_printf(&text, format, variants[i][0], variants[i][1], variants[i][2]);
         ms_assert_ok(ms_file_write(path, &text, &err), &err);
         ms_buf_free(&text);
-        snprintf(settings, sizeof(settings),
-                 "model deepseek-v2-lite topology %s precision bf16 dispatcher deepep mtp 0 gpus 32 "
-                 "ep 16 pp 2 gbs 128 overlap dp",
-                 path);
+        snprintf(
+            settings, sizeof(settings),
+            "model deepseek-v2-lite topology %s precision bf16 dispatcher deepep mtp 0 gpus 32 "
+            "ep 16 pp 2 gbs 128 overlap dp",
+            path);
         time_s[i] = step_time(settings);
         unlink(path);
     }
@@ -211,8 +212,8 @@ static void test_slowest_is_loaded(void **state)
         ms_traffic_get(step.patterns[0].traffic, op->layer - 1, 0, 0, step.traffic[0]);
         for (int64_t r = 1; r < 8; r++) {
             slowest = time_s[r] > time_s[slowest] ? r : slowest;
-            loaded = step.traffic[0]->rank_tokens[r] > step.traffic[0]->rank_tokens[loaded] ? r
-                                                                                         : loaded;
+            loaded =
+                step.traffic[0]->rank_tokens[r] > step.traffic[0]->rank_tokens[loaded] ? r : loaded;
         }
         ms_assert_close(op->time_s, time_s[slowest], 1e-12, 0);
         ms_assert_close(time_s[loaded], time_s[slowest], 0.02, 0); /* tiles may blur near ties */

@@ -5,8 +5,12 @@
 
 static struct ms_op compute(enum ms_category category, double time_s)
 {
-    return (struct ms_op){.name = "k", .category = category, .time_s = time_s,
-                          .relative_uncertainty = 0.1, .ranks_at = -1, .ports_at = -1};
+    return (struct ms_op){.name = "k",
+                          .category = category,
+                          .time_s = time_s,
+                          .relative_uncertainty = 0.1,
+                          .ranks_at = -1,
+                          .ports_at = -1};
 }
 
 static struct ms_op exchange(double time_s, double sm_share)
@@ -149,12 +153,9 @@ static void test_bounds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_list_is_a_sequence),
-        cmocka_unit_test(test_overlap_slows_compute),
-        cmocka_unit_test(test_exchanges_queue),
-        cmocka_unit_test(test_deferred_fills_gap),
-        cmocka_unit_test(test_deferred_is_flushed),
-        cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_one_list_is_a_sequence), cmocka_unit_test(test_overlap_slows_compute),
+        cmocka_unit_test(test_exchanges_queue),        cmocka_unit_test(test_deferred_fills_gap),
+        cmocka_unit_test(test_deferred_is_flushed),    cmocka_unit_test(test_bounds),
     };
     return cmocka_run_group_tests_name("segment", tests, NULL, NULL);
 }

@@ -30,14 +30,19 @@ static void event_end(struct writer *w)
     ms_jsonw_close(&w->json, '}');
 }
 
-static void write_span(struct writer *w, int64_t rank, enum track track, const char *name,
-                       const char *category, double start_s, double end_s)
+/* What is drawn on a track. */
+struct bar {
+    const char *name, *category;
+    double start_s, end_s;
+};
+
+static void write_bar(struct writer *w, int64_t rank, enum track track, const struct bar *bar)
 {
     event_start(w, "X", rank, track);
-    ms_jsonw_string(&w->json, "name", name);
-    ms_jsonw_string(&w->json, "cat", category);
-    ms_jsonw_number(&w->json, "ts", start_s * 1e6);
-    ms_jsonw_number(&w->json, "dur", (end_s - start_s) * 1e6);
+    ms_jsonw_string(&w->json, "name", bar->name);
+    ms_jsonw_string(&w->json, "cat", bar->category);
+    ms_jsonw_number(&w->json, "ts", bar->start_s * 1e6);
+    ms_jsonw_number(&w->json, "dur", (bar->end_s - bar->start_s) * 1e6);
     event_end(w);
 }
 
@@ -70,8 +75,8 @@ static void write_op(struct writer *w, const struct ms_span *s, int64_t rank, in
         return;
     if (s->op->ranks_at >= 0 && s->op->time_s > 0)
         to_s = from_s + (to_s - from_s) * s->ops->rank_time_s[s->op->ranks_at + r] / s->op->time_s;
-    write_span(w, rank, s->op->comm ? TRACK_EXCHANGE : TRACK_COMPUTE, s->op->name,
-               MS_CATEGORY_NAMES[s->op->category], from_s, to_s);
+    write_bar(w, rank, s->op->comm ? TRACK_EXCHANGE : TRACK_COMPUTE,
+              &(struct bar){s->op->name, MS_CATEGORY_NAMES[s->op->category], from_s, to_s});
 }
 
 /* One slot on all ranks of its cell, with the ops laid out again as they were costed. */
@@ -96,7 +101,8 @@ static void write_slot(struct writer *w, int64_t stage, int64_t slot, struct ms_
     spans = ms_calloc(n_spans, sizeof(*spans));
     ms_segment_run(forward, backward, n, &segment, spans);
     for (int64_t r = 0; r < n; r++) {
-        write_span(w, first + r, TRACK_SLOTS, p->tasks[id].name, "slot", start_s, start_s + time_s);
+        write_bar(w, first + r, TRACK_SLOTS,
+                  &(struct bar){p->tasks[id].name, "slot", start_s, start_s + time_s});
         for (size_t i = 0; i < n_spans; i++)
             write_op(w, &spans[i], first + r, r, start_s,
                      segment.time_s > 0 ? time_s / segment.time_s : 1);
@@ -115,11 +121,12 @@ static void write_stage(struct writer *w, int64_t stage)
         write_slot(w, stage, slot, &forward, &backward);
     for (size_t i = 0; i < p->n_tasks; i++) {
         const struct ms_task *t = &p->tasks[i];
-        bool own = (t->stage == stage || t->stage < 0) &&
-                   (t->replica == w->replica || t->replica < 0);
+        bool own =
+            (t->stage == stage || t->stage < 0) && (t->replica == w->replica || t->replica < 0);
         if (own && t->kind != MS_TASK_SLOT)
-            write_span(w, first, t->kind == MS_TASK_P2P ? TRACK_SENDS : TRACK_UPDATE, t->name,
-                       MS_CATEGORY_NAMES[t->category], w->times->start_s[i], w->times->end_s[i]);
+            write_bar(w, first, t->kind == MS_TASK_P2P ? TRACK_SENDS : TRACK_UPDATE,
+                      &(struct bar){t->name, MS_CATEGORY_NAMES[t->category], w->times->start_s[i],
+                                    w->times->end_s[i]});
     }
     ms_ops_free(&forward);
     ms_ops_free(&backward);

@@ -17,16 +17,16 @@
 #include <string.h>
 
 /* |actual - expected| <= absolute + relative |expected|; prints both on failure. */
-#define ms_assert_close(actual, expected, relative, absolute)                                              \
+#define ms_assert_close(actual, expected, relative, absolute)                                      \
     ms_assert_close_at((actual), (expected), (relative), (absolute), #actual, __FILE__, __LINE__)
 
-static inline void ms_assert_close_at(double actual, double expected, double relative, double absolute,
-                                      const char *text, const char *file, int line)
+static inline void ms_assert_close_at(double actual, double expected, double relative,
+                                      double absolute, const char *text, const char *file, int line)
 {
     if (fabs(actual - expected) <= absolute + relative * fabs(expected))
         return;
-    print_error("%s is %.17g, expected %.17g (relative %g, absolute %g)\n", text, actual, expected, relative,
-                absolute);
+    print_error("%s is %.17g, expected %.17g (relative %g, absolute %g)\n", text, actual, expected,
+                relative, absolute);
     _fail(file, line);
 }
 
