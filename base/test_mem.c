@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 /* Under AddressSanitizer: a request that is too large returns NULL, as in the C library. */
+/* NOLINTNEXTLINE(bugprone-reserved-identifier): the name that the sanitizer looks for */
 const char *__asan_default_options(void);
+/* NOLINTNEXTLINE(bugprone-reserved-identifier) */
 const char *__asan_default_options(void)
 {
     return "allocator_may_return_null=1";
@@ -19,7 +21,7 @@ static void test_calloc_and_strdup(void **state)
     char *copy = ms_strdup("expert");
     void *nothing = ms_calloc(0, 8);
     (void)state;
-    for (size_t i = 0; i < 37 * 3; i++)
+    for (size_t i = 0; i < (size_t)37 * 3; i++)
         assert_int_equal(p[i], 0);
     assert_string_equal(copy, "expert");
     assert_non_null(nothing);
@@ -63,11 +65,11 @@ static void test_grow_makes_the_index_valid(void **state)
 static void test_arena_is_zeroed_aligned_and_apart(void **state)
 {
     static const size_t sizes[] = {1, 7, 16, 17, 100, 1023, 65536, 1 << 20, (1 << 20) + 1, 5 << 20};
-    enum { N = sizeof(sizes) / sizeof(sizes[0]) };
+    enum { N = sizeof(sizes) / sizeof(sizes[0]), N_PIECES = 3 * N };
     struct ms_arena *arena = ms_arena_new();
-    unsigned char *at[3 * N];
+    unsigned char *at[N_PIECES];
     (void)state;
-    for (size_t i = 0; i < 3 * N; i++) {
+    for (size_t i = 0; i < N_PIECES; i++) {
         at[i] = ms_arena_alloc(arena, sizes[i % N], 1);
         assert_int_equal((uintptr_t)at[i] % _Alignof(max_align_t), 0);
         for (size_t j = 0; j < sizes[i % N]; j++)
@@ -75,7 +77,7 @@ static void test_arena_is_zeroed_aligned_and_apart(void **state)
                 fail();
         memset(at[i], (int)i + 1, sizes[i % N]);
     }
-    for (size_t i = 0; i < 3 * N; i++)
+    for (size_t i = 0; i < N_PIECES; i++)
         for (size_t j = 0; j < sizes[i % N]; j++)
             if (at[i][j] != i + 1)
                 fail();

@@ -18,6 +18,16 @@
 /* Clock hosts for tasks in flight: slots of all cells, a few sends and collectives of each. */
 enum { CLOCKS_PER_CELL = 8, CLOCKS_SPARE = 256 };
 
+/* AddressSanitizer does not follow SimGrid's own switching of stacks; threads it does. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define CONTEXT_FACTORY "thread"
+#endif
+#endif
+#ifndef CONTEXT_FACTORY
+#define CONTEXT_FACTORY "raw"
+#endif
+
 static const char PLATFORM_TAIL[] = "</zone>\n</platform>\n";
 
 /* What the one actor works with. */
@@ -299,7 +309,8 @@ __attribute__((noreturn)) static void run_child(struct run *run)
 {
     char path[64], name[] = "moesim", model[] = "--cfg=host/model:ptask_L07";
     char precision[] = "--cfg=surf/precision:1e-13", quiet[] = "--log=root.thres:critical";
-    char *argv[] = {name, model, precision, quiet, NULL};
+    char contexts[] = "--cfg=contexts/factory:" CONTEXT_FACTORY;
+    char *argv[] = {name, model, precision, contexts, quiet, NULL};
     int argc = (int)(sizeof(argv) / sizeof(argv[0])) - 1;
     struct ms_buf xml = {0};
     int fd = memfd_create("platform", 0);
