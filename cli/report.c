@@ -155,6 +155,17 @@ static void line_batch(const struct ms_prediction *p, struct ms_buf *out)
          grouped_int(p->layout.n_microbatches).text, (long long)r->mbs);
 }
 
+/* Only a fused dispatcher holds SMs of its own choice. */
+static void line_exchange(const struct ms_recipe *r, struct ms_buf *out)
+{
+    struct number sms = {""};
+    if (r->dispatcher >= MS_DISPATCHER_DEEPEP)
+        snprintf(sms.text, sizeof(sms.text), ", %lld SMs", (long long)r->dispatcher_sms);
+    line(out, "dispatcher", "%s%s%s; expert GEMMs %s%s", setting(r, "dispatcher").text, sms.text,
+         r->no_dedup ? ", one copy per expert" : "", setting(r, "expert-gemm").text,
+         r->fused_expert_mlp ? ", fused" : "");
+}
+
 static void lines_how(const struct ms_prediction *p, struct ms_buf *out)
 {
     const struct ms_recipe *r = &p->recipe;
@@ -164,9 +175,7 @@ static void lines_how(const struct ms_prediction *p, struct ms_buf *out)
          r->fp8_attention ? "; attention core FP8" : "",
          r->fp8_output_proj ? "; output head too" : "");
     if (moe)
-        line(out, "dispatcher", "%s, %lld SMs; expert GEMMs %s%s", setting(r, "dispatcher").text,
-             (long long)r->dispatcher_sms, setting(r, "expert-gemm").text,
-             r->fused_expert_mlp ? ", fused" : "");
+        line_exchange(r, out);
     line(out, "schedule", "%s; overlap %s; CUDA graphs %s", setting(r, "schedule").text,
          setting(r, "overlap").text, setting(r, "cuda-graph").text);
     line(out, "state", "ZeRO %lld; gradients reduced in %s; recomputed %s", (long long)r->zero,
@@ -186,7 +195,7 @@ static void section_what(const struct ms_report *report, struct ms_buf *out)
     line(out, "model", "%s: %.4g B parameters, %.4g B active; %.4g GFLOP/token", p->arch.name,
          params.total / 1e9, params.active / 1e9, p->gflop_per_token);
     line(out, "system", "%s: %s", p->topo.name, p->topo.description);
-    line(out, "GPUs", "%s in %s NVLink domain%s, %lld used of each domain's %lld",
+    line(out, "GPUs", "%s in %s NVLink domain%s, up to %lld of each domain's %lld",
          grouped_int(p->cluster.gpus).text, grouped_int(p->cluster.n_domains).text,
          p->cluster.n_domains == 1 ? "" : "s", (long long)p->cluster.gpus_per_domain,
          (long long)p->topo.domain.gpus);

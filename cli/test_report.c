@@ -446,7 +446,7 @@ static void table_says_what_was_run_and_what_came_out(void **state)
         "987.6 TFLOPS per GPU; 1011.9 done by the hardware",
         "39.5 % of the dense bf16 peak",
         "217.3 GiB of 288.0 GiB per GPU: fits (70.7 GiB to spare)",
-        "384 in 6 NVLink domains, 70 used of each domain's 72",
+        "384 in 6 NVLink domains, up to 70 of each domain's 72",
         "TP 1 x CP 2 x PP 3 x DP 64",
         "EP 24 x ETP 1 x PP 3 x EDP 5; top 6 of 96 experts",
         "3,072 sequences of 4,096 tokens; 48 microbatches of 1",

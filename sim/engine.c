@@ -68,13 +68,19 @@ static void write_platform(const struct ms_program *p, int64_t n_clocks, struct 
 {
     struct ms_cluster cluster = *p->step->cluster;
     struct ms_topology topo = *cluster.topo;
-    bool flows = false;
-    for (size_t i = 0; i < p->n_tasks; i++)
-        flows |= p->tasks[i].kind == MS_TASK_FLOW;
+    bool flows = false, *wanted = ms_calloc((size_t)cluster.gpus, sizeof(*wanted));
+    for (size_t i = 0; i < p->n_tasks; i++) {
+        if (p->tasks[i].kind != MS_TASK_FLOW)
+            continue;
+        flows = wanted[p->tasks[i].from] = wanted[p->tasks[i].to] = true;
+    }
+    for (size_t i = 0; i < p->n_ranges; i++)
+        memset(wanted + p->ranges[i].first, true, (size_t)p->ranges[i].n);
     topo.domain.nvlink_latency.value = 0;
     topo.scale_out.nic_latency.value = topo.scale_out.stage_latency.value = 0;
     cluster.topo = &topo;
-    ms_platform_write(&cluster, flows, out);
+    ms_platform_write(&cluster, flows, wanted, out);
+    free(wanted);
     out->length -= strlen(PLATFORM_TAIL);
     MS_REQUIRE(strcmp(out->text + out->length, PLATFORM_TAIL) == 0);
     ms_buf_puts(out, "<zone id=\"clocks\" routing=\"None\">\n");

@@ -151,20 +151,36 @@ static void write_unit(const struct ms_cluster *c, int64_t u, struct ms_buf *out
     ms_buf_free(&routes);
 }
 
-void ms_platform_write(const struct ms_cluster *cluster, bool all_pairs, struct ms_buf *out)
+/* Whether the zone of the GPUs of `n` domains from domain `first` is needed. */
+static bool any_wanted(const struct ms_cluster *c, const bool *wanted, int64_t first, int64_t n)
 {
+    const struct range gpus = gpus_of(c, first, n);
+    for (int64_t g = gpus.first; wanted && g < gpus.end; g++)
+        if (wanted[g])
+            return true;
+    return !wanted;
+}
+
+void ms_platform_write(const struct ms_cluster *cluster, bool all_pairs, const bool *wanted,
+                       struct ms_buf *out)
+{
+    const int64_t unit = cluster->topo->scale_out.unit_domains;
     const int64_t n_units = ms_cluster_unit(cluster, cluster->gpus - 1) + 1;
     ms_buf_puts(out, "<?xml version=\"1.0\"?>\n"
                      "<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
                      "<platform version=\"4.1\">\n"
                      "<zone id=\"world\" routing=\"None\">\n");
     for (int64_t d = 0; d < cluster->n_domains; d++) {
+        if (!any_wanted(cluster, wanted, d, 1))
+            continue;
         ms_buf_printf(out, "<zone id=\"domain-" N "\" routing=\"Full\">\n", d);
         write_domain_parts(cluster, d, out);
         write_domain_routes(cluster, d, all_pairs, out);
         ms_buf_puts(out, "</zone>\n");
     }
     for (int64_t u = 0; u < n_units; u++) {
+        if (!any_wanted(cluster, wanted, u * unit, unit))
+            continue;
         ms_buf_printf(out, "<zone id=\"unit-" N "\" routing=\"Full\">\n", u);
         write_unit(cluster, u, out);
         ms_buf_puts(out, "</zone>\n");

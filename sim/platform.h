@@ -28,8 +28,9 @@
 
 #include "topologies/cluster.h"
 
-/* Appends the XML (SimGrid 3.32, platform version 4.1). Deterministic; O(gpus), with `all_pairs`
- * O(gpus x gpus_per_domain). */
-void ms_platform_write(const struct ms_cluster *cluster, bool all_pairs, struct ms_buf *out);
+/* Appends the XML (SimGrid 3.32, platform version 4.1). `wanted` [gpus] leaves out the zones without a
+ * wanted GPU; NULL means all. Deterministic; O(gpus), with `all_pairs` O(gpus x gpus_per_domain). */
+void ms_platform_write(const struct ms_cluster *cluster, bool all_pairs, const bool *wanted,
+                       struct ms_buf *out);
 
 #endif

@@ -143,7 +143,7 @@ static void dump(struct maker *m, const struct ms_predict_extras *extras)
         ms_ops_print(&m->step, extras->dump);
         break;
     case MS_DUMP_PLATFORM:
-        ms_platform_write(&m->out->cluster, false, extras->dump);
+        ms_platform_write(&m->out->cluster, false, NULL, extras->dump);
         break;
     default:
         break;
@@ -218,8 +218,11 @@ static void fill_notes(struct ms_prediction *out)
                  "published steps, for what the model leaves out",
                  out->topo.calibration, 100 * MODEL_FORM_DEVIATION);
     if (out->n_replicas < out->layout.n_cells)
-        ms_notes_add(&out->assumptions, "%lld of %lld replicas simulated, the others are alike",
-                     (long long)out->n_replicas, (long long)out->layout.n_cells);
+        ms_notes_add(&out->assumptions, "%lld of %lld replicas simulated, %s",
+                     (long long)out->n_replicas, (long long)out->layout.n_cells,
+                     out->n_replicas == MS_REPLICAS_MAX
+                         ? "a sample: the slowest of all may be slower"
+                         : "the others are alike");
     if (r->precision != MS_DTYPE_BF16)
         ms_notes_add(&out->assumptions, "BF16 stay: router, %s%sexchange, gradients of activations",
                      r->fp8_attention ? "" : "core attention, ",

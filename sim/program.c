@@ -102,7 +102,7 @@ static void choose_replicas(struct ms_program *p)
 {
     const struct ms_layout *l = p->step->layout;
     p->replicas = ms_calloc((size_t)l->n_cells, sizeof(*p->replicas));
-    for (int64_t cell = 0; cell < l->n_cells; cell++) {
+    for (int64_t cell = 0; cell < l->n_cells && p->n_replicas < MS_REPLICAS_MAX; cell++) {
         bool known = false;
         for (int64_t i = 0; i < p->n_replicas && !known; i++)
             known = replicas_alike(p->step, p->replicas[i], cell);

@@ -14,6 +14,9 @@
 #include "sim/schedule.h"
 #include "sim/segment.h"
 
+/* At most so many replicas are simulated; the rest is taken to be like these. */
+enum { MS_REPLICAS_MAX = 32 };
+
 enum ms_task_kind {
     MS_TASK_SLOT,       /* a slot of the schedule: a whole segment */
     MS_TASK_OP,         /* one op of a slot (flow) */

@@ -19,7 +19,7 @@ static struct ms_buf platform(const struct ms_topology *t, int64_t gpus, bool al
     struct ms_error err;
     struct ms_buf out = {0};
     ms_assert_ok(ms_cluster_init(t, gpus, 0, 0, &c, &err), &err);
-    ms_platform_write(&c, all_pairs, &out);
+    ms_platform_write(&c, all_pairs, NULL, &out);
     return out;
 }
 
@@ -221,12 +221,33 @@ static void appends_and_repeats(void **state)
     assert_string_equal(a.text, b.text);
     ms_assert_ok(ms_cluster_init(&t, 20, 0, 0, &cluster, &err), &err);
     ms_buf_puts(&c, "before");
-    ms_platform_write(&cluster, true, &c);
+    ms_platform_write(&cluster, true, NULL, &c);
     assert_int_equal(c.length, a.length + 6);
     assert_string_equal(c.text + 6, a.text);
     ms_buf_free(&a);
     ms_buf_free(&b);
     ms_buf_free(&c);
+}
+
+/* Only the zones of wanted GPUs are written, and these as in the whole platform. */
+static void leaves_out_unwanted_zones(void **state)
+{
+    struct ms_topology t = topology("gb300_nvl72");
+    struct ms_buf some = {0}, all = platform(&t, 1024, false);
+    struct ms_cluster cluster;
+    struct ms_error err;
+    bool wanted[1024] = {false};
+    (void)state;
+    ms_assert_ok(ms_cluster_init(&t, 1024, 0, 0, &cluster, &err), &err);
+    wanted[72 + 5] = true; /* the second rack, in the first of two units */
+    ms_platform_write(&cluster, false, wanted, &some);
+    assert_non_null(strstr(some.text, "<zone id=\"domain-1\""));
+    assert_null(strstr(some.text, "<zone id=\"domain-0\""));
+    assert_non_null(strstr(some.text, "<zone id=\"unit-0\""));
+    assert_null(strstr(some.text, "<zone id=\"unit-1\""));
+    ms_assert_close(bandwidth_of(&some, "spine-up-0-1"), bandwidth_of(&all, "spine-up-0-1"), 0, 0);
+    ms_buf_free(&some);
+    ms_buf_free(&all);
 }
 
 int main(void)
@@ -238,6 +259,7 @@ int main(void)
         cmocka_unit_test(oversubscription_divides_the_spine),
         cmocka_unit_test(all_pairs_add_routes),
         cmocka_unit_test(leaves_without_nics_are_left_out),
+        cmocka_unit_test(leaves_out_unwanted_zones),
         cmocka_unit_test(one_leaf_per_domain_without_rails),
         cmocka_unit_test(appends_and_repeats),
     };
