@@ -84,8 +84,8 @@ enum ms_status ms_cmd_help(int argc, char **argv, struct ms_buf *out, struct ms_
     size_t n = 0;
     bool done;
     enum ms_status status = ms_options_parse(
-        &(struct ms_options){"moesim help", "[COMMAND]", ABOUT, &group, 1, &name, 1}, argc, argv,
-        &n, &done, out, err);
+        &(struct ms_options){"moesim help", "[COMMAND]", ABOUT, &group, 1, &name, 1, &n}, argc,
+        argv, &done, out, err);
     if (status != MS_OK || done)
         return status;
     if (flags.commands)

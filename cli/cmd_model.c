@@ -78,7 +78,7 @@ enum ms_status ms_cmd_model(int argc, char **argv, struct ms_buf *out, struct ms
     enum ms_status status;
     ms_fields_defaults(FIELDS, N_FIELDS, &settings);
     status = ms_options_parse(
-        &(struct ms_options){"moesim model", USAGE, ABOUT, &group, 1, arguments, 2}, argc, argv, &n,
+        &(struct ms_options){"moesim model", USAGE, ABOUT, &group, 1, arguments, 2, &n}, argc, argv,
         &done, out, err);
     if (status != MS_OK || done)
         return status;

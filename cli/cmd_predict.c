@@ -112,8 +112,9 @@ static enum ms_status parse(struct job *job, int argc, char **argv, bool *done, 
         {"Settings of the step, also keys of a recipe file:", fields, n, &job->recipe, job->given},
         {"What to print:", SETTINGS, N_SETTINGS, &job->settings, job->settings_given},
     };
-    const struct ms_options options = {"moesim predict", "[OPTION...]", ABOUT, groups, 2, NULL, 0};
-    return ms_options_parse(&options, argc, argv, NULL, done, out, err);
+    const struct ms_options options = {
+        "moesim predict", "[OPTION...]", ABOUT, groups, 2, NULL, 0, NULL};
+    return ms_options_parse(&options, argc, argv, done, out, err);
 }
 
 /* Options that exclude each other, or need each other. */

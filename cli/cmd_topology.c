@@ -35,8 +35,8 @@ enum ms_status ms_cmd_topology(int argc, char **argv, struct ms_buf *out, struct
     bool done;
     int verb = 0;
     enum ms_status status = ms_options_parse(
-        &(struct ms_options){"moesim topology", USAGE, ABOUT, NULL, 0, arguments, 2}, argc, argv,
-        &n, &done, out, err);
+        &(struct ms_options){"moesim topology", USAGE, ABOUT, NULL, 0, arguments, 2, &n}, argc,
+        argv, &done, out, err);
     if (status != MS_OK || done)
         return status;
     status = ms_options_verb("topology", verbs, arguments, n, &verb, err);

@@ -259,6 +259,7 @@ static void help_field(const struct ms_field *field, struct ms_buf *out)
 {
     struct ms_buf spellings = {0}, text = {0};
     add_spellings(field, &spellings);
+    MS_REQUIRE(spellings.text);
     ms_buf_puts(&text, field->help);
     if (field->names) {
         ms_buf_puts(&text, field->kind == MS_FIELD_FLAGS ? "; any of " : "; one of ");
@@ -306,14 +307,13 @@ static void print_list(const struct parser *p, struct ms_buf *out)
     ms_buf_puts(out, "--help\n");
 }
 
-enum ms_status ms_options_parse(const struct ms_options *options, int argc, char **argv,
-                                size_t *n_arguments, bool *done, struct ms_buf *out,
-                                struct ms_error *err)
+enum ms_status ms_options_parse(const struct ms_options *options, int argc, char **argv, bool *done,
+                                struct ms_buf *out, struct ms_error *err)
 {
     struct parser p = {.options = options, .err = err};
     struct argp argp = {.parser = on_key};
     error_t error;
-    MS_REQUIRE(n_arguments || !options->max_arguments);
+    MS_REQUIRE(options->n_arguments || !options->max_arguments);
     build(&p);
     argp.options = p.table;
     error = argp_parse(&argp, argc, argv, FLAGS_OF_ARGP, NULL, &p);
@@ -323,8 +323,8 @@ enum ms_status ms_options_parse(const struct ms_options *options, int argc, char
     if (p.status == MS_OK && p.list)
         print_list(&p, out);
     *done = p.help || p.list;
-    if (n_arguments)
-        *n_arguments = p.n_arguments;
+    if (options->n_arguments)
+        *options->n_arguments = p.n_arguments;
     free(p.table);
     return p.status;
 }

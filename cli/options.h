@@ -27,15 +27,16 @@ struct ms_options {
     size_t n_groups;
     const char **arguments; /* [max_arguments] receives the others, borrowed from argv */
     size_t max_arguments;   /* one more is an error */
+    size_t *n_arguments;    /* receives how many there are; may be NULL if max_arguments is 0 */
 };
 
 /* Reads argv[1..argc-1] (argv may be permuted) into the groups' objects. With --help, or --list-options
  * for completion, the text is appended to `out`, `*done` is true and the rest of argv is not read.
- * `*n_arguments` (may be NULL if max_arguments is 0) counts the arguments. MS_E_USAGE or MS_E_INPUT names
- * the option, for an unknown one the nearest; the objects are then in an unspecified state. */
+ * MS_E_USAGE or MS_E_INPUT names the option, for an unknown one the nearest; the objects are then in an
+ * unspecified state. */
 MS_MUST_CHECK enum ms_status ms_options_parse(const struct ms_options *options, int argc,
-                                              char **argv, size_t *n_arguments, bool *done,
-                                              struct ms_buf *out, struct ms_error *err);
+                                              char **argv, bool *done, struct ms_buf *out,
+                                              struct ms_error *err);
 
 /* Which of the NULL-terminated `verbs` the first argument is: the first verb ("list") takes no argument
  * after it, the others one. MS_E_USAGE with the legal ones; `*verb` on success only. */

@@ -80,7 +80,7 @@ static void unknown_commands_are_refused(void **state)
                                          "trace",    "calibrate", "validate"};
     (void)state;
     refuses("predct", "did you mean 'predict'?");
-    refuses("help modle", "did you mean 'model'?");
+    refuses("help modl", "did you mean 'model'?");
     for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++)
         refuses(absent[i], "known commands: predict, topology, model, help");
 }

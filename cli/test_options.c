@@ -66,7 +66,7 @@ static enum ms_status parse(struct parsed *p, const char *line)
         {"More:", MORE_FIELDS, 1, &p->thing, p->given_more},
     };
     const struct ms_options options = {
-        "prog", "[A]\n[A B]", "Does things.", groups, 2, p->arguments, 2};
+        "prog", "[A]\n[A B]", "Does things.", groups, 2, p->arguments, 2, &p->n_arguments};
     char *argv[WORDS_MAX + 1] = {p->words[0]};
     int argc = 1;
     memset(p, 0, sizeof(*p));
@@ -80,7 +80,7 @@ static enum ms_status parse(struct parsed *p, const char *line)
         line += n + (line[n] == ' ');
     }
     ms_fields_defaults(FIELDS, N, &p->thing);
-    return ms_options_parse(&options, argc, argv, &p->n_arguments, &p->done, &p->out, &p->err);
+    return ms_options_parse(&options, argc, argv, &p->done, &p->out, &p->err);
 }
 
 static void parse_ok(struct parsed *p, const char *line)
@@ -274,7 +274,7 @@ static void list_is_for_completion(void **state)
 static void verbs(void **state)
 {
     static const char *const known[] = {"list", "show", NULL};
-    static const char *const words[] = {"show", "x"}, *const wrong[] = {"shwo", "x"};
+    static const char *const words[] = {"show", "x"}, *const wrong[] = {"shov", "x"};
     static const char *const list[] = {"list", "x"};
     struct ms_error err;
     int verb = -1;
@@ -288,7 +288,7 @@ static void verbs(void **state)
     assert_int_equal(ms_options_verb("thing", known, list, 2, &verb, &err), MS_E_USAGE);
     ms_assert_says(&err, "list takes no argument");
     assert_int_equal(ms_options_verb("thing", known, wrong, 2, &verb, &err), MS_E_USAGE);
-    ms_assert_says(&err, "'shwo' is not one of list, show");
+    ms_assert_says(&err, "'shov' is not one of list, show");
     assert_int_equal(ms_options_verb("thing", known, NULL, 0, &verb, &err), MS_E_USAGE);
     ms_assert_says(&err, "list, show");
     assert_int_equal(verb, 0);

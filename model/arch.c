@@ -323,7 +323,7 @@ static enum ms_status spans_from_types(const struct ms_arch_keys *r, struct ms_a
 static enum ms_status spans_chunked(const struct ms_arch_keys *r, struct ms_arch *a)
 {
     const int64_t step = ms_arch_keys_or(r, MS_KEY_GLOBAL_STEP, 4);
-    bool local[MS_LAYERS_MAX], has_local = false;
+    bool local[MS_LAYERS_MAX] = {false}, has_local = false;
     const json_t *list = ms_arch_keys_find(r, "no_rope_layers");
     if (list && !(json_is_array(list) && json_array_size(list) == 0)) {
         enum ms_status status =

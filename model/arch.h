@@ -22,29 +22,31 @@ struct ms_layer_kind {
 };
 
 struct ms_arch {
-    char name[MS_TEXT_MAX];       /* built-in name or file stem */
-    char model_type[MS_TEXT_MAX]; /* as in the config */
+    char name[MS_TEXT_MAX];                 /* built-in name or file stem */
+    char model_type[MS_TEXT_MAX];           /* as in the config */
     int64_t hidden, vocab, n_layers, n_mtp; /* n_mtp: multi-token-prediction layers in the config */
     bool tied_embeddings, head_bias;
     enum ms_attention_kind attention;
     bool attention_bias;     /* on q, k, v (MLA: on the two down-projections) */
     bool attention_out_bias; /* on the output projection */
     bool qk_norm, attention_sinks;
-    int64_t qk_norm_params;  /* weights of one layer's q and k norms; 0 if they have none (Llama 4) */
-    int64_t norms_per_layer; /* 2, or 4 where attention and MLP outputs are normed too */
-    bool norm_bias;          /* LayerNorm with bias instead of RMSNorm */
-    bool mlp_bias;           /* on the dense MLPs */
-    int64_t heads, kv_heads, head_dim;                   /* GQA */
-    int64_t q_lora_rank, kv_lora_rank;                   /* MLA */
+    int64_t
+        qk_norm_params; /* weights of one layer's q and k norms; 0 if they have none (Llama 4) */
+    int64_t norms_per_layer;           /* 2, or 4 where attention and MLP outputs are normed too */
+    bool norm_bias;                    /* LayerNorm with bias instead of RMSNorm */
+    bool mlp_bias;                     /* on the dense MLPs */
+    int64_t heads, kv_heads, head_dim; /* GQA */
+    int64_t q_lora_rank, kv_lora_rank; /* MLA */
     int64_t qk_nope_head_dim, qk_rope_head_dim, v_head_dim;
     int64_t dense_ffn;  /* width of gated (3-matrix) dense MLPs */
     int64_t moe_ffn;    /* width of one gated expert */
     int64_t shared_ffn; /* total width of the shared experts; 0: none */
     bool shared_gate;   /* a hidden -> 1 gate on the shared expert (Qwen2-MoE) */
     bool expert_bias;
-    bool router_bias;   /* one number per expert: linear bias, or the balancing correction of DeepSeek-V3 */
-    int64_t n_experts, topk;         /* 0 for dense models */
-    int64_t n_groups, topk_groups;   /* group-limited routing; 1, 1 if none */
+    bool
+        router_bias; /* one number per expert: linear bias, or the balancing correction of DeepSeek-V3 */
+    int64_t n_experts, topk;                    /* 0 for dense models */
+    int64_t n_groups, topk_groups;              /* group-limited routing; 1, 1 if none */
     struct ms_layer_kind layers[MS_LAYERS_MAX]; /* [n_layers]; an MTP layer is like the last one */
 };
 
@@ -55,20 +57,21 @@ int64_t ms_arch_n_moe_layers(const struct ms_arch *arch); /* without MTP layers 
 
 /* Parameters, exact counts of weights (matrices, norms, biases). */
 struct ms_params {
-    double embedding;      /* token embedding; output head too unless tied */
-    double head;           /* output head, 0 if tied */
+    double embedding; /* token embedding; output head too unless tied */
+    double head;      /* output head, 0 if tied */
     double final_norm;
-    double attention;      /* one layer: projections, norms of q/kv, biases */
-    double norms;          /* one layer: the norms around attention and MLP */
-    double dense_mlp;      /* one dense layer's MLP */
-    double router;         /* one MoE layer's gate, with correction bias */
-    double expert;         /* one routed expert */
-    double shared;         /* shared experts of one MoE layer, with their gate */
-    double mtp_extra;      /* one MTP module besides its transformer layer: projection 2h x h, norms */
-    double total;          /* the model as published: without MTP modules */
-    double active;         /* per token: `total` less the experts that a token does not visit */
-    double active_without_embedding; /* the same less the input embedding table (GPT-OSS counts so) */
-    double total_with_mtp; /* with n_mtp modules (embedding and head are shared) */
+    double attention; /* one layer: projections, norms of q/kv, biases */
+    double norms;     /* one layer: the norms around attention and MLP */
+    double dense_mlp; /* one dense layer's MLP */
+    double router;    /* one MoE layer's gate, with correction bias */
+    double expert;    /* one routed expert */
+    double shared;    /* shared experts of one MoE layer, with their gate */
+    double mtp_extra; /* one MTP module besides its transformer layer: projection 2h x h, norms */
+    double total;     /* the model as published: without MTP modules */
+    double active;    /* per token: `total` less the experts that a token does not visit */
+    double
+        active_without_embedding; /* the same less the input embedding table (GPT-OSS counts so) */
+    double total_with_mtp;        /* with n_mtp modules (embedding and head are shared) */
 };
 void ms_arch_params(const struct ms_arch *arch, struct ms_params *out);
 
@@ -82,11 +85,12 @@ struct ms_flops {
     double shared;
     double router; /* not counted in `total_train` (Megatron's convention) */
     double head;
-    double mtp;           /* one more layer, 2h x h projection and head, per MTP module */
-    double total_train;   /* 3 x (all but router), [flop/token] */
+    double mtp;         /* one more layer, 2h x h projection and head, per MTP module */
+    double total_train; /* 3 x (all but router), [flop/token] */
 };
 /* `seq_len` > 0 tokens per sequence; `n_mtp` modules counted. */
-void ms_arch_flops(const struct ms_arch *arch, int64_t seq_len, int64_t n_mtp, struct ms_flops *out);
+void ms_arch_flops(const struct ms_arch *arch, int64_t seq_len, int64_t n_mtp,
+                   struct ms_flops *out);
 
 /* Mean number of keys that one of `seq_len` > 0 causal queries sees through the layer's span, the
  * causal triangle counted as half a square as Megatron does: S/2; window W < S: W - W^2/(2S); chunks of C:

@@ -48,11 +48,13 @@ struct ms_device {
     struct ms_device_reference reference;
     struct ms_gemm_constants gemm[MS_N_DTYPES];
     struct ms_figure tile_m, tile_n; /* output tile of the dense and grouped kernels */
-    struct ms_figure attention_forward; /* [flop/s] causal training attention, BF16, long sequences */
+    struct ms_figure
+        attention_forward; /* [flop/s] causal training attention, BF16, long sequences */
     struct ms_figure attention_backward;    /* [flop/s] */
     struct ms_figure attention_forward_fp8; /* [flop/s] with FP8 operands; 0: no such kernel */
     struct ms_figure attention_backward_fp8;
-    struct ms_figure attention_forward_fill; /* [keys] work lost per query: diagonal tiles, softmax ends */
+    struct ms_figure
+        attention_forward_fill; /* [keys] work lost per query: diagonal tiles, softmax ends */
     struct ms_figure attention_backward_fill;
     struct ms_figure attention_forward_fp8_fill;
     struct ms_figure attention_backward_fp8_fill;
@@ -64,7 +66,8 @@ struct ms_device {
     struct ms_figure amax_bandwidth;  /* [B/s] of the amax pass of per-tensor current scaling */
     struct ms_figure amax_launch;     /* [s] */
     struct ms_figure host_launch;     /* [s] CPU time to launch one kernel without CUDA graphs */
-    struct ms_figure ring_bandwidth; /* [B/s] bus bandwidth of ring collectives over NVLink, many ranks */
+    struct ms_figure
+        ring_bandwidth; /* [B/s] bus bandwidth of ring collectives over NVLink, many ranks */
     struct ms_figure
         collective_own_share;           /* ratio: time of a rank's own share / of one it receives */
     struct ms_figure nic_bandwidth;     /* [B/s] usable of one NIC by collectives and p2p */
@@ -76,14 +79,17 @@ struct ms_device {
     struct ms_figure nvls_ramp;       /* [s per rank of the domain] ramp-up intercept of NVLS */
     struct ms_figure domain_ramp; /* [s per further domain] ramp-up of NVLS with a tree on top */
     struct ms_figure collective_spread;
-    struct ms_figure exchange_alltoall; /* [B/s] NCCL grouped send/recv, counting a rank's own share */
+    struct ms_figure
+        exchange_alltoall; /* [B/s] NCCL grouped send/recv, counting a rank's own share */
     struct ms_figure exchange_alltoall_launch; /* [s] fixed time, with the ramp-up of large ones */
     struct ms_figure exchange_alltoall_per_rank; /* [s] */
     struct ms_figure exchange_fused; /* [B/s] DeepEP, Hybrid-EP, NCCL EP over NVLink, enough SMs */
-    struct ms_figure exchange_per_sm; /* [B/s] Hybrid-EP and NCCL EP move per SM, own share counted */
+    struct ms_figure
+        exchange_per_sm; /* [B/s] Hybrid-EP and NCCL EP move per SM, own share counted */
     struct ms_figure exchange_per_sm_deepep; /* [B/s] the same of DeepEP */
     struct ms_figure exchange_nic;           /* [B/s] usable of one NIC by an exchange */
-    struct ms_figure exchange_launch; /* [s] fixed time of one Hybrid-EP or NCCL EP dispatch or combine */
+    struct ms_figure
+        exchange_launch; /* [s] fixed time of one Hybrid-EP or NCCL EP dispatch or combine */
     struct ms_figure exchange_launch_deepep; /* [s] the same of DeepEP, launched without a graph */
     struct ms_figure exchange_per_rank;      /* [s] added per EP rank (index exchange, flags) */
     struct ms_figure exchange_spread;

@@ -1,3 +1,8 @@
+/* layout.c - checks the parallel sizes, deals layers out to stages, and counts where groups lie.
+ *
+ * Order to read: divisions (what must come out, and what to recommend if it does not), layout,
+ * groups, pipeline layout strings, printing. docs/layout.md explains it with examples.
+ */
 #include "model/layout.h"
 
 #include "base/table.h"
@@ -20,91 +25,185 @@ static int64_t gcd(int64_t a, int64_t b)
     return a;
 }
 
-/* The divisor of n nearest to x, the smaller one on a tie. */
-static int64_t nearest_divisor(int64_t n, int64_t x)
-{
-    for (int64_t d = 0; d <= n; d++) {
-        if (x - d >= 1 && n % (x - d) == 0)
-            return x - d;
-        if (x + d <= n && n % (x + d) == 0)
-            return x + d;
-    }
-    return 1;
-}
+/* --- divisions that must come out
+ * --------------------------------------------------------------- */
 
-/* The positive multiple of m nearest to x. */
-static int64_t nearest_multiple(int64_t m, int64_t x)
-{
-    int64_t below = x / m * m;
-    if (below < m)
-        return m;
-    return x - below <= below + m - x ? below : below + m;
-}
-
-/* One division that must come out: `value` must be a multiple of `by`. */
-struct division {
-    const char *option; /* the option to change */
-    const char *what;   /* "GPUs", "experts", ... */
-    int64_t value;      /* the dividend */
-    const char *parts;  /* what the divisor is made of */
-    int64_t by;
-    int64_t fix_value; /* current value of `option` */
-    int64_t fix_of;    /* option must divide this (> 0), or be a multiple of -fix_of (< 0) */
+/* The numbers that have to divide each other. */
+struct sizes {
+    int64_t gpus, tp, cp, ep, etp, pp, mbs, gbs, seq_len;
+    int64_t heads, experts, columns; /* of the model; columns of an expert */
+    bool interleaved;
 };
 
-static enum ms_status check_division(const struct division *d, struct ms_error *err)
-{
-    if (d->value % d->by == 0)
-        return MS_OK;
-    return ms_fail(err, MS_E_USAGE, d->option,
-                   "%lld %s do not divide by %s = %lld; nearest legal value of %s is %lld",
-                   (long long)d->value, d->what, d->parts, (long long)d->by, d->option,
-                   (long long)(d->fix_of > 0 ? nearest_divisor(d->fix_of, d->fix_value)
-                                             : nearest_multiple(-d->fix_of, d->fix_value)));
-}
+/* Options that a message may tell to change: name, and where its value is in struct sizes. */
+enum option { OPTION_TP, OPTION_EP, OPTION_ETP, OPTION_SEQ_LEN, OPTION_GPUS, OPTION_GBS };
+static const struct {
+    const char *name;
+    size_t offset;
+} OPTIONS[] = {
+    [OPTION_TP] = {"--tp", offsetof(struct sizes, tp)},
+    [OPTION_EP] = {"--ep", offsetof(struct sizes, ep)},
+    [OPTION_ETP] = {"--etp", offsetof(struct sizes, etp)},
+    [OPTION_SEQ_LEN] = {"--seq-len", offsetof(struct sizes, seq_len)},
+    [OPTION_GPUS] = {"--gpus", offsetof(struct sizes, gpus)},
+    [OPTION_GBS] = {"--gbs", offsetof(struct sizes, gbs)},
+};
 
-static enum ms_status check_divisions(const struct ms_layout *l, const struct ms_recipe *r,
-                                      struct ms_error *err)
+/* `value` must be a multiple of `by`; if not, `option` has to change. */
+struct division {
+    enum option option;
+    const char *what; /* "GPUs", "experts", ... */
+    int64_t value;
+    const char *parts; /* what the divisor is made of */
+    int64_t by;
+};
+
+/* The first DIVISIONS_OF_SIZES do not depend on the batch. Those of one option and the model come
+ * first, so that the later ones can be mended by --gpus or --gbs alone. */
+enum { DIVISIONS_OF_SIZES = 6, N_DIVISIONS = 8 };
+
+static void list_divisions(const struct sizes *s, struct division out[N_DIVISIONS])
 {
-    const struct ms_arch *a = l->arch;
-    int64_t gpus = l->cluster->gpus, dense = l->tp * l->cp * l->pp, expert = l->etp * l->ep * l->pp;
-    int64_t experts = a->n_experts ? a->n_experts : 1;
-    const struct division divisions[] = {
-        {"--gpus", "GPUs", gpus, "TP x CP x PP", dense, gpus, -dense},
-        {"--ep", "experts", experts, "EP", l->ep, l->ep, experts},
-        {"--gpus", "GPUs", gpus, "ETP x EP x PP", expert, gpus, -expert},
-        {"--tp", "attention heads", a->heads, "TP", l->tp, l->tp, a->heads},
-        {"--etp", "columns of an expert", experts > 1 ? a->moe_ffn : l->etp, "ETP", l->etp, l->etp,
-         a->moe_ffn ? a->moe_ffn : 1},
-        {"--seq-len", "tokens", r->seq_len, l->cp > 1 ? "2 CP x TP" : "TP",
-         (l->cp > 1 ? 2 * l->cp : 1) * l->tp, r->seq_len, -(l->cp > 1 ? 2 * l->cp : 1) * l->tp},
+    int64_t dense = s->tp * s->cp * s->pp,
+            pass = s->mbs * (s->gpus / dense > 0 ? s->gpus / dense : 1);
+    const struct division all[N_DIVISIONS] = {
+        {OPTION_TP, "attention heads", s->heads, "TP", s->tp},
+        {OPTION_EP, "experts", s->experts, "EP", s->ep},
+        {OPTION_ETP, "columns of an expert", s->columns, "ETP", s->etp},
+        {OPTION_SEQ_LEN, "tokens", s->seq_len, s->cp > 1 ? "2 CP x TP" : "TP",
+         (s->cp > 1 ? 2 * s->cp : 1) * s->tp},
+        {OPTION_GPUS, "GPUs", s->gpus, "TP x CP x PP", dense},
+        {OPTION_GPUS, "GPUs", s->gpus, "ETP x EP x PP", s->etp * s->ep * s->pp},
+        {OPTION_GBS, "sequences", s->gbs, "MBS x DP", pass},
+        {OPTION_GBS, "microbatches", s->gbs / pass, "PP (interleaved schedule)",
+         s->interleaved ? s->pp : 1},
     };
-    for (size_t i = 0; i < sizeof(divisions) / sizeof(divisions[0]); i++) {
-        enum ms_status status = check_division(&divisions[i], err);
-        if (status != MS_OK)
-            return status;
+    memcpy(out, all, sizeof(all));
+}
+
+/* Index of the first of the `n` divisions that does not come out, or n. */
+static int64_t first_uneven(const struct sizes *s, int64_t n)
+{
+    struct division divisions[N_DIVISIONS];
+    int64_t i = 0;
+    list_divisions(s, divisions);
+    while (i < n && divisions[i].value % divisions[i].by == 0)
+        i++;
+    return i;
+}
+
+/* Legal values of `option` are multiples of this; 0: there are none. */
+static int64_t option_step(const struct sizes *s, enum option option)
+{
+    int64_t dense = s->tp * s->cp * s->pp, expert = s->etp * s->ep * s->pp;
+    if (option == OPTION_SEQ_LEN)
+        return (s->cp > 1 ? 2 * s->cp : 1) * s->tp;
+    if (option == OPTION_GBS)
+        return s->mbs * (s->gpus / dense) * (s->interleaved ? s->pp : 1);
+    if (option != OPTION_GPUS)
+        return 1;
+    if (dense > MS_GPUS_MAX || expert > MS_GPUS_MAX)
+        return 0;
+    return dense / gcd(dense, expert) * expert;
+}
+
+static int64_t option_limit(const struct sizes *s, enum option option)
+{
+    const int64_t limits[] = {
+        [OPTION_TP] = s->heads,      [OPTION_EP] = s->experts,
+        [OPTION_ETP] = s->columns,   [OPTION_SEQ_LEN] = INT64_C(1) << 40,
+        [OPTION_GPUS] = MS_GPUS_MAX, [OPTION_GBS] = INT64_C(1) << 40,
+    };
+    return limits[option];
+}
+
+/* True if all divisions up to and without number `end` come out with `value` for `option`. */
+static bool is_legal(const struct sizes *sizes, enum option option, int64_t value, int64_t end)
+{
+    struct sizes tried = *sizes;
+    memcpy((char *)&tried + OPTIONS[option].offset, &value, sizeof(value));
+    return first_uneven(&tried, end) == end;
+}
+
+/* The value of `option` nearest to the present one with which the first `end` divisions come
+ * out, the smaller of two; 0 if there is none. */
+static int64_t nearest_legal(const struct sizes *s, enum option option, int64_t end)
+{
+    int64_t step = option_step(s, option), limit = option_limit(s, option), x, low, high;
+    if (step == 0)
+        return 0;
+    memcpy(&x, (const char *)s + OPTIONS[option].offset, sizeof(x));
+    if (x > limit)
+        x = limit;
+    low = x / step * step;
+    high = low + step;
+    while (low >= step || high <= limit) {
+        bool down = low >= step && (high > limit || x - low <= high - x);
+        int64_t value = down ? low : high;
+        if (is_legal(s, option, value, end))
+            return value;
+        if (down)
+            low -= step;
+        else
+            high += step;
     }
+    return 0;
+}
+
+/* What the message recommends. GPUs, tokens and sequences are multiples of a step that mends
+ * what failed; a parallel size should leave a layout that is legal in all respects, or as far as
+ * sizes go. */
+static int64_t recommend(const struct sizes *s, enum option option, int64_t failed)
+{
+    bool parallel = option == OPTION_TP || option == OPTION_EP || option == OPTION_ETP;
+    int64_t value = parallel ? nearest_legal(s, option, N_DIVISIONS) : 0;
+    if (parallel && value == 0)
+        value = nearest_legal(s, option, DIVISIONS_OF_SIZES);
+    return value ? value : nearest_legal(s, option, failed + 1);
+}
+
+static enum ms_status check_divisions(const struct sizes *s, struct ms_error *err)
+{
+    struct division divisions[N_DIVISIONS];
+    const struct division *d;
+    int64_t failed = first_uneven(s, N_DIVISIONS), value;
+    if (failed == N_DIVISIONS)
+        return MS_OK;
+    if (!err)
+        return MS_E_USAGE; /* a search asks; spare it the recommendation */
+    list_divisions(s, divisions);
+    d = &divisions[failed];
+    value = recommend(s, d->option, failed);
+    if (value == 0)
+        return ms_fail(err, MS_E_USAGE, OPTIONS[d->option].name,
+                       "%lld %s do not divide by %s = %lld; no legal value up to %lld",
+                       (long long)d->value, d->what, d->parts, (long long)d->by,
+                       (long long)option_limit(s, d->option));
+    return ms_fail(err, MS_E_USAGE, OPTIONS[d->option].name,
+                   "%lld %s do not divide by %s = %lld; nearest legal value of %s is %lld",
+                   (long long)d->value, d->what, d->parts, (long long)d->by,
+                   OPTIONS[d->option].name, (long long)value);
+}
+
+/* Sizes that nobody has chosen yet are 0. */
+static enum ms_status check_decided(const struct ms_recipe *r, struct ms_error *err)
+{
+    const struct {
+        const char *option;
+        int64_t value;
+    } sizes[] = {{"--tp", r->tp},   {"--pp", r->pp},   {"--vp", r->vp},
+                 {"--cp", r->cp},   {"--ep", r->ep},   {"--etp", r->etp},
+                 {"--mbs", r->mbs}, {"--gbs", r->gbs}, {"--seq-len", r->seq_len}};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+        if (sizes[i].value < 1)
+            return ms_fail(err, MS_E_USAGE, sizes[i].option,
+                           "%lld is not a size; the smallest legal value is 1",
+                           (long long)sizes[i].value);
     return MS_OK;
 }
 
-static enum ms_status check_batch(struct ms_layout *l, const struct ms_recipe *r,
-                                  struct ms_error *err)
-{
-    int64_t per_pass = r->mbs * l->dp;
-    enum ms_status status = check_division(
-        &(struct division){"--gbs", "sequences", r->gbs, "MBS x DP", per_pass, r->gbs, -per_pass},
-        err);
-    if (status != MS_OK)
-        return status;
-    l->n_microbatches = r->gbs / per_pass;
-    l->tokens_per_rank = r->mbs * r->seq_len / (l->tp * l->cp);
-    if (r->schedule == MS_SCHEDULE_INTERLEAVED && l->n_microbatches % l->pp)
-        return check_division(&(struct division){"--gbs", "microbatches", l->n_microbatches,
-                                                 "PP (interleaved schedule)", l->pp, r->gbs,
-                                                 -per_pass * l->pp},
-                              err);
-    return MS_OK;
-}
+/* --- layout
+ * ------------------------------------------------------------------------------------ */
 
 static enum ms_status check_schedule(const struct ms_layout *l, const struct ms_recipe *r,
                                      struct ms_error *err)
@@ -123,70 +222,85 @@ static enum ms_status check_schedule(const struct ms_layout *l, const struct ms_
     return MS_OK;
 }
 
-/* Even stages: decoder layers and MTP modules count alike, the surplus goes to the first chunks. */
-static enum ms_status even_stages(const struct ms_layout *l, const struct ms_recipe *r,
-                                  struct ms_chunk *chunks, struct ms_error *err)
+/* Even stages: decoder layers and MTP modules count alike, the surplus goes to the first chunks;
+ * every chunk has a layer. */
+static enum ms_status even_stages(const struct ms_layout *l, int64_t n_mtp, struct ms_chunk *chunks,
+                                  struct ms_error *err)
 {
-    int64_t n = l->pp * l->vp, units = l->arch->n_layers + r->mtp, next = 0;
-    if (l->arch->n_layers < n)
-        return ms_fail(
-            err, MS_E_USAGE, "--pp",
-            "%lld layers cannot fill PP x VP = %lld chunks; nearest legal value of PP x VP "
-            "is %lld",
-            (long long)l->arch->n_layers, (long long)n, (long long)l->arch->n_layers);
+    int64_t n = l->pp * l->vp, n_layers = l->arch->n_layers, units = n_layers + n_mtp, next = 0;
+    if (n_layers < n)
+        return ms_fail(err, MS_E_USAGE, "--pp",
+                       "%lld layers cannot fill PP x VP = %lld chunks; nearest legal value of "
+                       "PP x VP is %lld",
+                       (long long)n_layers, (long long)n, (long long)n_layers);
     for (int64_t g = 0; g < n; g++) {
-        int64_t size = units / n + (g < units % n);
+        int64_t size = units / n + (g < units % n), room = n_layers - next - (n - 1 - g);
         bool last = g == n - 1;
         chunks[g] = (struct ms_chunk){.embedding = g == 0, .loss = last, .first_layer = next};
-        chunks[g].n_layers = last ? l->arch->n_layers - next : size;
-        if (next + chunks[g].n_layers > l->arch->n_layers)
-            chunks[g].n_layers = l->arch->n_layers - next;
-        chunks[g].n_mtp = last ? r->mtp : 0;
+        chunks[g].n_layers = last || size > room ? room : size;
+        chunks[g].n_mtp = last ? n_mtp : 0;
         next += chunks[g].n_layers;
     }
     return MS_OK;
 }
 
-static void take_sizes(const struct ms_cluster *cluster, const struct ms_recipe *r,
-                       struct ms_layout *l)
+static struct sizes take_sizes(const struct ms_cluster *cluster, const struct ms_arch *a,
+                               const struct ms_recipe *r)
 {
-    l->tp = r->tp;
-    l->cp = r->cp;
-    l->ep = r->ep;
-    l->etp = r->etp;
-    l->pp = r->pp;
-    l->vp = r->vp;
-    l->stage_ranks = cluster->gpus / r->pp;
+    return (struct sizes){
+        .gpus = cluster->gpus,
+        .tp = r->tp,
+        .cp = r->cp,
+        .ep = r->ep,
+        .etp = r->etp,
+        .pp = r->pp,
+        .mbs = r->mbs,
+        .gbs = r->gbs,
+        .seq_len = r->seq_len,
+        .heads = a->heads,
+        .experts = a->n_experts ? a->n_experts : 1,
+        .columns = a->n_experts ? a->moe_ffn : r->etp,
+        .interleaved = r->schedule == MS_SCHEDULE_INTERLEAVED,
+    };
+}
+
+/* Everything that follows from sizes whose divisions come out. */
+static void fill_sizes(const struct sizes *s, struct ms_layout *l)
+{
+    int64_t dense = s->tp * s->cp, expert = s->etp * s->ep;
+    l->tp = s->tp;
+    l->cp = s->cp;
+    l->ep = s->ep;
+    l->etp = s->etp;
+    l->stage_ranks = s->gpus / s->pp;
+    l->dp = l->stage_ranks / dense;
+    l->edp = l->stage_ranks / expert;
+    l->cell_ranks = dense / gcd(dense, expert) * expert;
+    l->n_cells = l->stage_ranks / l->cell_ranks;
+    MS_REQUIRE(l->cell_ranks * l->n_cells * s->pp == s->gpus);
+    l->n_microbatches = s->gbs / (s->mbs * l->dp);
+    l->tokens_per_rank = s->mbs * s->seq_len / dense;
 }
 
 enum ms_status ms_layout_init(const struct ms_cluster *cluster, const struct ms_arch *arch,
                               const struct ms_recipe *recipe, struct ms_layout *out,
                               struct ms_error *err)
 {
-    struct ms_layout l = {.cluster = cluster, .arch = arch};
-    enum ms_status status;
-    int64_t dense, expert;
-    take_sizes(cluster, recipe, &l);
-    status = check_schedule(&l, recipe, err);
+    struct ms_layout l = {.cluster = cluster, .arch = arch, .pp = recipe->pp, .vp = recipe->vp};
+    struct sizes sizes = take_sizes(cluster, arch, recipe);
+    enum ms_status status = check_decided(recipe, err);
     if (status == MS_OK)
-        status = check_divisions(&l, recipe, err);
+        status = check_schedule(&l, recipe, err);
+    if (status == MS_OK)
+        status = check_divisions(&sizes, err);
     if (status != MS_OK)
         return status;
-    dense = l.tp * l.cp;
-    expert = l.etp * l.ep;
-    l.dp = l.stage_ranks / dense;
-    l.edp = l.stage_ranks / expert;
-    l.cell_ranks = dense / gcd(dense, expert) * expert;
-    l.n_cells = l.stage_ranks / l.cell_ranks;
-    MS_REQUIRE(l.cell_ranks * l.n_cells * l.pp == cluster->gpus);
-    status = check_batch(&l, recipe, err);
-    if (status != MS_OK)
-        return status;
+    fill_sizes(&sizes, &l);
     if (recipe->pp_layout[0])
         status = ms_layout_parse_stages(recipe->pp_layout, l.pp * l.vp, arch->n_layers, recipe->mtp,
                                         l.chunks, err);
     else
-        status = even_stages(&l, recipe, l.chunks, err);
+        status = even_stages(&l, recipe->mtp, l.chunks, err);
     if (status == MS_OK)
         *out = l;
     return status;
@@ -213,7 +327,8 @@ int64_t ms_layout_group_size(const struct ms_layout *layout, enum ms_group_kind 
     return sizes[kind];
 }
 
-/* Distance between neighbours of a group in rank numbers: all groups are arithmetic progressions. */
+/* Distance between neighbours of a group in rank numbers: all groups are arithmetic
+ * progressions. */
 static int64_t group_stride(const struct ms_layout *layout, enum ms_group_kind kind)
 {
     const int64_t strides[MS_N_GROUPS] = {
@@ -268,50 +383,82 @@ struct ms_group ms_layout_worst_group(const struct ms_layout *layout, enum ms_gr
     return worst;
 }
 
+/* --- pipeline layout strings
+ * ------------------------------------------------------------------- */
+
+enum { SYMBOLS_MAX = 1 << 14, DEPTH_MAX = 8 };
+static const char SYMBOLS[] = "EtmL|";
+
+/* Reads `*N` if it is there, else 1. */
+static enum ms_status read_repeat(const char **text, int64_t *repeat, struct ms_error *err)
+{
+    int64_t n = 0;
+    *repeat = 1;
+    if (**text != '*')
+        return MS_OK;
+    for (++*text; **text >= '0' && **text <= '9'; ++*text)
+        n = n > SYMBOLS_MAX ? n : 10 * n + (**text - '0');
+    if (n < 1 || n > SYMBOLS_MAX)
+        return ms_fail(err, MS_E_USAGE, "--pp-layout", "'*' needs a count of 1 to %d", SYMBOLS_MAX);
+    *repeat = n;
+    return MS_OK;
+}
+
+/* Appends `repeat` - 1 more copies of what `out` holds from `start`. */
+static enum ms_status repeat_symbols(struct ms_buf *out, size_t start, int64_t repeat,
+                                     struct ms_error *err)
+{
+    char copy[SYMBOLS_MAX];
+    size_t length = out->length - start;
+    if (out->length + length * (size_t)(repeat - 1) > SYMBOLS_MAX)
+        return ms_fail(err, MS_E_USAGE, "--pp-layout", "over %d symbols", SYMBOLS_MAX);
+    memcpy(copy, out->text + start, length); /* ms_buf_add may move the text */
+    for (int64_t i = 1; i < repeat; i++)
+        ms_buf_add(out, copy, length);
+    return MS_OK;
+}
+
+static enum ms_status expand_stages(const char **text, int depth, struct ms_buf *out,
+                                    struct ms_error *err);
+
+/* One symbol or one group in parentheses, without its repeat. */
+static enum ms_status expand_item(const char **text, int depth, struct ms_buf *out,
+                                  struct ms_error *err)
+{
+    enum ms_status status;
+    if (strchr(SYMBOLS, **text)) {
+        ms_buf_add(out, (*text)++, 1);
+        return MS_OK;
+    }
+    if (**text != '(')
+        return ms_fail(err, MS_E_USAGE, "--pp-layout", "'%c' is none of E, t, m, L, |, (, ), *N",
+                       **text);
+    if (depth == DEPTH_MAX)
+        return ms_fail(err, MS_E_USAGE, "--pp-layout", "parentheses nest over %d deep", DEPTH_MAX);
+    ++*text;
+    status = expand_stages(text, depth + 1, out, err);
+    if (status == MS_OK && **text != ')')
+        status = ms_fail(err, MS_E_USAGE, "--pp-layout", "'(' is not closed");
+    if (status == MS_OK)
+        ++*text;
+    return status;
+}
+
 /* Expands repeats of `*text` into `out`, up to the end or the closing parenthesis. */
 static enum ms_status expand_stages(const char **text, int depth, struct ms_buf *out,
                                     struct ms_error *err)
 {
-    enum { SYMBOLS_MAX = 1 << 14, DEPTH_MAX = 8 };
-    while (**text && **text != ')') {
-        size_t start = out->length, length;
-        long repeat = 1;
-        if (**text == '(') {
-            enum ms_status status;
-            ++*text;
-            if (depth == DEPTH_MAX)
-                return ms_fail(err, MS_E_USAGE, "--pp-layout", "parentheses nest over %d deep",
-                               DEPTH_MAX);
-            status = expand_stages(text, depth + 1, out, err);
-            if (status != MS_OK)
-                return status;
-            if (**text != ')')
-                return ms_fail(err, MS_E_USAGE, "--pp-layout", "'(' is not closed");
-        } else if (strchr("EtmL|", **text)) {
-            ms_buf_add(out, *text, 1);
-        } else {
-            return ms_fail(err, MS_E_USAGE, "--pp-layout",
-                           "'%c' is none of E, t, m, L, |, (, ), *N", **text);
-        }
-        ++*text;
-        if (**text == '*') {
-            char *end;
-            repeat = strtol(*text + 1, &end, 10);
-            if (end == *text + 1 || repeat < 1 || repeat > SYMBOLS_MAX)
-                return ms_fail(err, MS_E_USAGE, "--pp-layout", "'*' needs a count of 1 to %d",
-                               SYMBOLS_MAX);
-            *text = end;
-        }
-        length = out->length - start;
-        for (long i = 1; i < repeat; i++) {
-            char copy[SYMBOLS_MAX];
-            if (length + out->length > SYMBOLS_MAX)
-                return ms_fail(err, MS_E_USAGE, "--pp-layout", "over %d symbols", SYMBOLS_MAX);
-            memcpy(copy, out->text + start, length);
-            ms_buf_add(out, copy, length);
-        }
+    enum ms_status status = MS_OK;
+    while (status == MS_OK && **text && **text != ')') {
+        size_t start = out->length;
+        int64_t repeat = 1;
+        status = expand_item(text, depth, out, err);
+        if (status == MS_OK)
+            status = read_repeat(text, &repeat, err);
+        if (status == MS_OK)
+            status = repeat_symbols(out, start, repeat, err);
     }
-    return MS_OK;
+    return status;
 }
 
 static enum ms_status fail_count(const char *what, int64_t has, int64_t wanted,
@@ -321,42 +468,61 @@ static enum ms_status fail_count(const char *what, int64_t has, int64_t wanted,
                    what, (long long)wanted);
 }
 
+/* How often each symbol stands in a layout string, by its place in SYMBOLS. */
+enum { AT_E, AT_T, AT_M, AT_L, AT_BAR, N_SYMBOLS };
+
+/* Deals symbols out to chunks; a chunk too many goes to the last one and is counted. `order` is
+ * set to false unless E, t, m and L follow each other. */
+static void deal_symbols(const char *flat, int64_t n_chunks, struct ms_chunk *chunks,
+                         int64_t counts[N_SYMBOLS], bool *order)
+{
+    int64_t latest = 0;
+    *order = true;
+    for (const char *p = flat; *p; p++) {
+        int64_t g = counts[AT_BAR], at = strchr(SYMBOLS, *p) - SYMBOLS;
+        struct ms_chunk *c = &chunks[g < n_chunks ? g : n_chunks - 1];
+        c->embedding |= at == AT_E;
+        c->n_layers += at == AT_T;
+        c->n_mtp += at == AT_M;
+        c->loss |= at == AT_L;
+        counts[at]++;
+        if (at == AT_BAR)
+            continue;
+        *order = *order && at >= latest;
+        latest = at;
+    }
+}
+
 enum ms_status ms_layout_parse_stages(const char *text, int64_t n_chunks, int64_t n_layers,
                                       int64_t n_mtp, struct ms_chunk *chunks, struct ms_error *err)
 {
     struct ms_chunk parsed[MS_CHUNKS_MAX] = {{0}};
     struct ms_buf flat = {0};
-    int64_t g = 0, layers = 0, mtp = 0, embeddings = 0, losses = 0;
+    int64_t counts[N_SYMBOLS] = {0};
+    bool order = true;
     enum ms_status status;
     MS_REQUIRE(n_chunks >= 1 && n_chunks <= MS_CHUNKS_MAX);
     ms_buf_puts(&flat, "");
     status = expand_stages(&text, 0, &flat, err);
     if (status == MS_OK && *text == ')')
         status = ms_fail(err, MS_E_USAGE, "--pp-layout", "')' without '('");
-    for (const char *p = flat.text; status == MS_OK && *p; p++) {
-        struct ms_chunk *c = &parsed[g < n_chunks ? g : n_chunks - 1];
-        c->embedding |= *p == 'E';
-        c->loss |= *p == 'L';
-        c->n_layers += *p == 't';
-        c->n_mtp += *p == 'm';
-        embeddings += *p == 'E';
-        losses += *p == 'L';
-        layers += *p == 't';
-        mtp += *p == 'm';
-        g += *p == '|';
-    }
+    if (status == MS_OK)
+        deal_symbols(flat.text, n_chunks, parsed, counts, &order);
     ms_buf_free(&flat);
     if (status != MS_OK)
         return status;
-    if (g + 1 != n_chunks)
-        return fail_count("chunks (parts between |)", g + 1, n_chunks, err);
-    if (layers != n_layers)
-        return fail_count("layers (t)", layers, n_layers, err);
-    if (mtp != n_mtp)
-        return fail_count("MTP modules (m; see --mtp)", mtp, n_mtp, err);
-    if (embeddings != 1 || losses != 1 || !parsed[0].embedding || !parsed[n_chunks - 1].loss)
+    if (counts[AT_BAR] + 1 != n_chunks)
+        return fail_count("chunks (parts between |)", counts[AT_BAR] + 1, n_chunks, err);
+    if (counts[AT_T] != n_layers)
+        return fail_count("layers (t)", counts[AT_T], n_layers, err);
+    if (counts[AT_M] != n_mtp)
+        return fail_count("MTP modules (m; see --mtp)", counts[AT_M], n_mtp, err);
+    if (counts[AT_E] != 1 || counts[AT_L] != 1 || !parsed[0].embedding ||
+        !parsed[n_chunks - 1].loss)
         return ms_fail(err, MS_E_USAGE, "--pp-layout",
-                       "E must be in the first chunk and L in the last");
+                       "one E must be in the first chunk and one L in the last");
+    if (!order)
+        return ms_fail(err, MS_E_USAGE, "--pp-layout", "E, t, m and L must stand in this order");
     for (int64_t i = 0, next = 0; i < n_chunks; next += parsed[i++].n_layers)
         parsed[i].first_layer = next;
     memcpy(chunks, parsed, (size_t)n_chunks * sizeof(*chunks));

@@ -348,7 +348,7 @@ static double merged_bytes(const struct inputs *in, const struct ms_chunk *chunk
 static double peak_activations(const struct inputs *in, int64_t stage, double expert_load)
 {
     const struct ms_layout *l = in->layout;
-    double chunk[MS_CHUNKS_MAX], held = 0, merged = 0, peak;
+    double chunk[MS_CHUNKS_MAX] = {0}, held = 0, merged = 0, peak;
     int64_t total = l->n_microbatches * l->vp, period = l->pp * l->vp;
     int64_t warm = ms_memory_in_flight(l, stage);
     for (int64_t v = 0; v < l->vp; v++) {

@@ -14,20 +14,20 @@
 #include "model/layout.h"
 
 struct ms_memory_parts {
-    double weights;     /* BF16, or FP8/FP4 row- and columnwise copies of GEMM weights in its place */
+    double weights;     /* BF16; FP8 or FP4 copies, row- and columnwise, in place of GEMM weights */
     double gradients;   /* accumulated gradients in the reduction format (FP32 or BF16) */
-    double optimizer;   /* FP32 master weights, two FP32 moments, sharded by ZeRO over DP x CP and EDP */
+    double optimizer;   /* FP32 master weights and two moments, over DP x CP and EDP by ZeRO */
     double activations; /* kept for backward, all microbatches in flight */
     double buffers;     /* exchange buffers, logits, temporaries of one layer's backward */
     double reserve;     /* CUDA context, NCCL, workspaces; pools of CUDA graphs */
 };
 
 struct ms_memory {
-    double capacity_bytes; /* the topology's hbm_capacity */
-    double peak_bytes;     /* sum of `parts` */
-    bool fits;             /* peak <= capacity */
-    int64_t stage;         /* of the fullest rank; the first of several equal ones */
-    int64_t rank;          /* first rank of that stage */
+    double capacity_bytes;        /* the topology's hbm_capacity */
+    double peak_bytes;            /* sum of `parts` */
+    bool fits;                    /* peak <= capacity */
+    int64_t stage;                /* of the fullest rank; the first of several equal ones */
+    int64_t rank;                 /* first rank of that stage */
     struct ms_memory_parts parts; /* of that rank */
     double stage_peak_bytes[MS_CHUNKS_MAX]; /* [pp] */
 };

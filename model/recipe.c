@@ -1,3 +1,7 @@
+/* recipe.c - the table of settings, and what reads and prints it: files, shipped recipes, YAML.
+ *
+ * A new setting is one line in FIELDS and one member of struct ms_recipe.
+ */
 #include "model/recipe.h"
 
 #include "base/data.h"
@@ -275,12 +279,30 @@ enum ms_status ms_recipe_apply_known(struct ms_recipe *recipe, const bool *given
     return MS_OK;
 }
 
+/* A YAML double-quoted scalar: any text comes back as it is. */
+static void print_quoted(const char *text, struct ms_buf *out)
+{
+    ms_buf_puts(out, "\"");
+    for (const char *p = text; *p; p++) {
+        if ((unsigned char)*p < ' ' || *p == 0x7f) {
+            ms_buf_printf(out, "\\x%02x", (unsigned)*p);
+            continue;
+        }
+        if (*p == '"' || *p == '\\')
+            ms_buf_puts(out, "\\");
+        ms_buf_add(out, p, 1);
+    }
+    ms_buf_puts(out, "\"");
+}
+
 void ms_recipe_print(const struct ms_recipe *recipe, struct ms_buf *out)
 {
     for (size_t i = 0; i < N_FIELDS; i++) {
-        bool quoted = FIELDS[i].kind == MS_FIELD_STRING;
-        ms_buf_printf(out, "%s: %s", FIELDS[i].name, quoted ? "\"" : "");
-        ms_field_format(&FIELDS[i], recipe, out);
-        ms_buf_puts(out, quoted ? "\"\n" : "\n");
+        ms_buf_printf(out, "%s: ", FIELDS[i].name);
+        if (FIELDS[i].kind == MS_FIELD_STRING)
+            print_quoted((const char *)recipe + FIELDS[i].offset, out);
+        else
+            ms_field_format(&FIELDS[i], recipe, out);
+        ms_buf_puts(out, "\n");
     }
 }

@@ -125,7 +125,7 @@ static const struct spelling SPELLINGS[] = {
     {"{\"num_experts\": 0}", MEMBER(dense_ffn), 130},
     {"{\"first_k_dense_replace\": 6}", MEMBER(n_experts), 0}, /* all dense after all */
     {"{\"first_k_dense_replace\": 1, \"dense_intermediate_size\": 77}", MEMBER(dense_ffn), 77},
-    {"{\"model_type\": \"olmoe\"}", MEMBER(qk_norm_params), (12 + 3) * 8},
+    {"{\"model_type\": \"olmoe\"}", MEMBER(qk_norm_params), 15 * 8},
     {"{\"model_type\": \"qwen3_moe\"}", MEMBER(qk_norm_params), 16},
     {"{\"use_qk_norm\": true}", MEMBER(qk_norm_params), 16},
     {"{\"use_qk_norm\": true, \"qk_norm_type\": \"per_layer\"}", MEMBER(qk_norm_params), 120},

@@ -93,6 +93,7 @@ static inline void ms_test_errors_check(struct ms_test_errors *errors, const cha
 {
     double median, p90;
     assert_true(errors->n >= n_least && errors->n > 0);
+    MS_REQUIRE(errors->at);
     qsort(errors->at, errors->n, sizeof(*errors->at), ms_test_compare);
     median = errors->at[errors->n / 2];
     p90 = errors->at[errors->n * 9 / 10];

@@ -37,11 +37,21 @@ verdict()
     if "$@" >/dev/null 2>&1; then pass "$name"; else fail "$name" "$why"; fi
 }
 
+# clean_err: takes from err what AddressSanitizer notes, in a build with it, on SimGrid's own stacks. Its
+# reports stay.
+clean_err()
+{
+    sed -i -e '/ASan is ignoring requested __asan_handle_no_return/d' \
+        -e '/^False positive error reports may follow$/d' \
+        -e '/^For details see .*sanitizers\/issues\/189$/d' err
+}
+
 # run ARGUMENT...: into out, err and status.
 run()
 {
     "$moesim" "$@" >out 2>err
     status=$?
+    clean_err
 }
 
 # gives NAME PATTERN ARGUMENT...: exit 0, nothing on stderr, stdout matches.
@@ -303,10 +313,12 @@ test_output_files()
     if [ -w /dev/full ]; then
         "$moesim" >/dev/full 2>err
         status=$?
+        clean_err
         verdict stdout_full "exit status $status, or not one message" \
             test $status -eq 3 -a "$(wc -l <err)" -eq 1
     fi
     "$moesim" --dump ops 2>err | head -n 1 >out
+    clean_err
     verdict reader_goes_away 'it complains' test ! -s err
 }
 

@@ -25,7 +25,8 @@ struct ms_npy {
 /* Opens `path`. MS_E_INPUT with what and where (byte offset) for: not NPY, unknown version, header that
  * is no plain dict, Fortran order, floats or other dtypes, big-endian, shape that overflows, data shorter or
  * longer than the shape says. Close with ms_npy_close. */
-MS_MUST_CHECK enum ms_status ms_npy_open(const char *path, struct ms_npy *out, struct ms_error *err);
+MS_MUST_CHECK enum ms_status ms_npy_open(const char *path, struct ms_npy *out,
+                                         struct ms_error *err);
 /* The same over bytes in memory (borrowed; close is still to be called and does nothing). */
 MS_MUST_CHECK enum ms_status ms_npy_parse(const char *name, const void *bytes, size_t n_bytes,
                                           struct ms_npy *out, struct ms_error *err);

@@ -18,22 +18,23 @@
 /* How copies are counted: by the dispatcher. */
 enum ms_copies {
     MS_COPIES_PER_ASSIGNMENT, /* flat all-to-all: one per (token, expert), each straight to its rank */
-    MS_COPIES_PER_RANK,       /* de-duplicated: one per distinct rank; to a remote domain one over the
+    MS_COPIES_PER_RANK, /* de-duplicated: one per distinct rank; to a remote domain one over the
                                * scale-out, landing on the rank of the sender's position there (position
                                * modulo ranks present), then one over NVLink per other distinct rank */
-    MS_COPIES_ALL,            /* all-gather: every token to every rank; once into each remote domain,
+    MS_COPIES_ALL,      /* all-gather: every token to every rank; once into each remote domain,
                                * spread evenly over its NICs, then round its ranks over NVLink */
 };
 
 struct ms_traffic_shape {
     int64_t n_experts, topk;
-    int64_t n_moe_layers;    /* of the model; layer numbers are 0..n-1 */
-    int64_t ep;              /* ranks of a group, divides n_experts */
-    int64_t n_groups;        /* expert-parallel groups that work side by side (EDP) */
+    int64_t n_moe_layers; /* of the model; layer numbers are 0..n-1 */
+    int64_t ep;           /* ranks of a group, divides n_experts */
+    int64_t n_groups;     /* expert-parallel groups that work side by side (EDP) */
     int64_t n_microbatches;
     int64_t tokens_per_rank; /* per microbatch, before top-k */
     enum ms_copies copies;
-    const int64_t *domain;   /* [ep] NVLink domain of each rank of group 0, borrowed; other groups alike */
+    const int64_t
+        *domain; /* [ep] NVLink domain of each rank of group 0, borrowed; other groups alike */
     uint64_t seed;
 };
 

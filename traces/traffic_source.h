@@ -16,8 +16,8 @@ struct ms_traffic_map {
     int64_t ep, n_domains;
     int64_t *domain;   /* [ep] number of the rank's domain */
     int64_t *position; /* [ep] place of the rank among those of its domain, by rank number */
-    int64_t *first;    /* [n_domains + 1] members of domain d: members[first[d]] .. [first[d+1] - 1] */
-    int64_t *members;  /* [ep] */
+    int64_t *first; /* [n_domains + 1] members of domain d: members[first[d]] .. [first[d+1] - 1] */
+    int64_t *members; /* [ep] */
 };
 
 /* Where the tokens of one source rank go. Amounts in tokens, or assignments. */
@@ -51,8 +51,8 @@ struct ms_traffic_source {
 /* A source of `bytes` (its struct) with everything but the kind filled in. */
 void *ms_traffic_source_new(size_t bytes, const struct ms_traffic_shape *shape);
 /* Assignments of each rank from those of each expert (contiguous placement), times `factor`. */
-void ms_traffic_sum_ranks(const struct ms_traffic_shape *shape, const double *experts, double factor,
-                          double *ranks);
+void ms_traffic_sum_ranks(const struct ms_traffic_shape *shape, const double *experts,
+                          double factor, double *ranks);
 
 /* traffic_ports.c */
 
@@ -67,7 +67,8 @@ void ms_traffic_ports_all(const struct ms_traffic_map *map, double tokens,
 
 /* traffic_hits.c */
 
-struct ms_traffic_hits ms_traffic_hits_new(struct ms_arena *arena, const struct ms_traffic_map *map);
+struct ms_traffic_hits ms_traffic_hits_new(struct ms_arena *arena,
+                                           const struct ms_traffic_map *map);
 
 /* P(none of `n_chosen` experts among the k of a token) under even routing: C(E - n, k) / C(E, k). */
 double ms_traffic_hits_miss(double n_experts, int64_t topk, double n_chosen);
@@ -79,7 +80,7 @@ struct ms_traffic_hits_model {
     int64_t n_experts, topk;
     const struct ms_traffic_map *map; /* borrowed */
     double *ranks, *domains;          /* polynomials of degree topk, one per rank and domain */
-    double *before, *after;           /* products of those before and after each; one more than ranks */
+    double *before, *after; /* products of those before and after each; one more than ranks */
 };
 void ms_traffic_hits_model_init(struct ms_arena *arena, const struct ms_traffic_map *map,
                                 int64_t n_experts, int64_t topk, struct ms_traffic_hits_model *out);
