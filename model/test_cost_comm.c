@@ -170,8 +170,8 @@ static void p2p(void **state)
 {
     struct ms_test_system *s = ms_test_system_new("gb200_nvl72");
     (void)state;
-    double bytes = 1;
-    for (int i = 0; i < 7; i++, bytes *= 37) {
+    for (int i = 0; i < 7; i++) {
+        double bytes = pow(37, i);
         double inside_s = ms_cost_p2p(&s->device, false, bytes),
                across_s = ms_cost_p2p(&s->device, true, bytes);
         assert_true(inside_s >= bytes / s->topo.domain.nvlink_bandwidth.value +
