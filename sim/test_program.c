@@ -132,11 +132,11 @@ static void test_program_counts(void **state)
         n[p->tasks[i].kind]++;
     assert_int_equal(mb, 8);
     assert_int_equal(p->n_replicas, 1);
-    assert_int_equal(n[MS_TASK_SLOT], 2 * 2 * mb);
+    assert_int_equal(n[MS_TASK_SLOT], 4 * mb);
     assert_int_equal(n[MS_TASK_P2P], 2 * mb);
     assert_int_equal(n[MS_TASK_OPTIMIZER], 2);
     /* per stage: dense gradients and parameters over 8 ranks; experts have EDP 1; one norm */
-    assert_int_equal(n[MS_TASK_COLLECTIVE], 2 * 2 + 1);
+    assert_int_equal(n[MS_TASK_COLLECTIVE], 5);
     ms_program_free(p);
     fixture_free(f);
 }
