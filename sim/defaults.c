@@ -1,5 +1,7 @@
 #include "sim/defaults.h"
 
+#include "base/data.h"
+
 #include <string.h>
 
 static size_t field_index(const char *name)
@@ -107,8 +109,11 @@ static void reconcile(struct ms_prediction *p)
 enum ms_status ms_defaults_fill(struct ms_prediction *out, struct ms_error *err)
 {
     struct ms_recipe *r = &out->recipe;
-    enum ms_status status = ms_recipe_apply_known(r, out->given, out->known_recipe, err);
+    enum ms_status status;
     bool legal;
+    if (!ms_data_is_path(r->model, ".json")) /* however it was spelled */
+        snprintf(r->model, sizeof(r->model), "%s", out->arch.name);
+    status = ms_recipe_apply_known(r, out->given, out->known_recipe, err);
     if (status != MS_OK)
         return status;
     reconcile(out);

@@ -263,6 +263,24 @@ static void test_defaults(void **state)
     fixture_free(f);
 }
 
+/* However a built-in model is spelled, its shipped recipe is found. */
+static void test_recipe_by_alias(void **state)
+{
+    struct ms_prediction *p = ms_calloc(1, sizeof(*p));
+    struct ms_recipe r = {.gpus = 0};
+    const bool given[MS_RECIPE_FIELDS_MAX] = {false};
+    struct ms_error err;
+    size_t n;
+    const struct ms_field *fields = ms_recipe_fields(&n);
+    (void)state;
+    ms_fields_defaults(fields, n, &r);
+    snprintf(r.model, sizeof(r.model), "DeepSeekV3");
+    r.fidelity = MS_FIDELITY_ESTIMATE;
+    ms_assert_ok(ms_predict(&r, given, NULL, p, &err), &err);
+    assert_string_equal(p->known_recipe, "deepseek-v3@gb300_nvl72");
+    free(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -274,6 +292,7 @@ int main(void)
         cmocka_unit_test(test_account_and_bubble),
         cmocka_unit_test(test_timeline),
         cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_recipe_by_alias),
     };
     return cmocka_run_group_tests_name("program", tests, NULL, NULL);
 }
