@@ -1,5 +1,7 @@
 #include "base/field.h"
 
+#include "base/mem.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -291,16 +293,26 @@ static size_t edit_distance(const char *a, const char *b)
     return row[n];
 }
 
-const char *ms_fields_nearest(const struct ms_field *fields, size_t n, const char *name)
+const char *ms_names_nearest(const char *const *names, size_t n, const char *name)
 {
     size_t best = strlen(name) / 2 + 1;
     const char *nearest = NULL;
     for (size_t i = 0; i < n; i++) {
-        size_t distance = edit_distance(name, fields[i].name);
+        size_t distance = edit_distance(name, names[i]);
         if (distance < best) {
             best = distance;
-            nearest = fields[i].name;
+            nearest = names[i];
         }
     }
+    return nearest;
+}
+
+const char *ms_fields_nearest(const struct ms_field *fields, size_t n, const char *name)
+{
+    const char **names = ms_calloc(n, sizeof(*names)), *nearest;
+    for (size_t i = 0; i < n; i++)
+        names[i] = fields[i].name;
+    nearest = ms_names_nearest(names, n, name);
+    free(names);
     return nearest;
 }

@@ -70,7 +70,11 @@ void ms_fields_defaults(const struct ms_field *fields, size_t n, void *object);
 /* The field called `name` (or alias; '-' and '_' are the same), or NULL. */
 const struct ms_field *ms_fields_find(const struct ms_field *fields, size_t n, const char *name);
 
-/* The field name closest to `name` by edit distance, for "did you mean". NULL if none is close. */
+/* The one of `n` names closest to `name` by edit distance, the first of several, for "did you mean". NULL if
+ * none is close. */
+const char *ms_names_nearest(const char *const *names, size_t n, const char *name);
+
+/* The same among the names of fields (without aliases). */
 const char *ms_fields_nearest(const struct ms_field *fields, size_t n, const char *name);
 
 /* Index of `text` in the NULL-terminated `names`, or -1. */

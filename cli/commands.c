@@ -21,16 +21,15 @@ const struct ms_command *ms_commands_list(size_t *n)
 
 static enum ms_status fail_unknown(const char *name, struct ms_error *err)
 {
-    struct ms_field names[N_COMMANDS];
+    const char *names[N_COMMANDS];
     struct ms_buf known = {0};
     const char *nearest;
     enum ms_status status;
-    memset(names, 0, sizeof(names));
     for (size_t i = 0; i < N_COMMANDS; i++) {
-        names[i].name = COMMANDS[i].name;
+        names[i] = COMMANDS[i].name;
         ms_buf_printf(&known, "%s%s", i ? ", " : "", COMMANDS[i].name);
     }
-    nearest = ms_fields_nearest(names, N_COMMANDS, name);
+    nearest = ms_names_nearest(names, N_COMMANDS, name);
     status = ms_fail(err, MS_E_USAGE, NULL, "unknown command '%.60s'%s%s%s known commands: %s",
                      name, nearest ? "; did you mean '" : ";", nearest ? nearest : "",
                      nearest ? "'?" : "", known.text);

@@ -130,14 +130,13 @@ static bool is_listed(const struct argp_option *option)
 
 static const char *nearest_option(const struct parser *p, const char *name)
 {
-    struct ms_field *fields = ms_calloc(p->n_table, sizeof(*fields));
-    const char *nearest;
+    const char **names = ms_calloc(p->n_table, sizeof(*names)), *nearest;
     size_t n = 0;
     for (size_t i = 0; i < p->n_table; i++)
         if (is_listed(&p->table[i]))
-            fields[n++].name = p->table[i].name;
-    nearest = ms_fields_nearest(fields, n, name);
-    free(fields);
+            names[n++] = p->table[i].name;
+    nearest = ms_names_nearest(names, n, name);
+    free(names);
     return nearest;
 }
 

@@ -12,10 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const FOLDERS[] = {"calibration",
-                                      "model/calibration"}; /* installed, source tree */
-static const char SUFFIX[] = ".json";
-enum { N_FOLDERS = sizeof(FOLDERS) / sizeof(FOLDERS[0]), PATH_SIZE = 4096 };
+static const char FOLDER[] = "model/calibration", SUFFIX[] = ".json";
+enum { PATH_SIZE = 4096 };
 
 const char *const MS_DTYPE_NAMES[] = {"bf16", "fp8-cs", "fp8-block", "mxfp8", "nvfp4", NULL};
 
@@ -258,9 +256,8 @@ static enum ms_status find_file(const char *name, char path[PATH_SIZE], struct m
             return ms_fail(err, MS_E_INPUT, NULL, "the path '%.60s...' is too long", name);
         return MS_OK;
     }
-    for (int i = 0; i < N_FOLDERS; i++)
-        if (ms_data_path(FOLDERS[i], name, SUFFIX, path, PATH_SIZE, err) == MS_OK)
-            return MS_OK;
+    if (ms_data_path(FOLDER, name, SUFFIX, path, PATH_SIZE, err) == MS_OK)
+        return MS_OK;
     return ms_fail(err, MS_E_INPUT, NULL,
                    "there is no calibration '%.60s%s' in the data files that come with moesim",
                    name, SUFFIX);

@@ -248,8 +248,7 @@ static bool known_path(const struct ms_recipe *recipe, char *path, size_t n)
 {
     char name[2 * MS_TEXT_MAX + 2];
     snprintf(name, sizeof(name), "%s@%s", recipe->model, recipe->topology);
-    return ms_data_path("model/recipes", name, ".yaml", path, n, NULL) == MS_OK ||
-           ms_data_path("recipes", name, ".yaml", path, n, NULL) == MS_OK;
+    return ms_data_path("model/recipes", name, ".yaml", path, n, NULL) == MS_OK;
 }
 
 enum ms_status ms_recipe_apply_known(struct ms_recipe *recipe, const bool *given, char *used,

@@ -232,22 +232,11 @@ enum ms_status ms_topology_parse(const char *name, const struct ms_buf *text,
  * NULL. */
 static const char *nearest_name(char *const *names, const char *name)
 {
-    struct ms_field *fields;
-    const char *nearest = NULL;
     size_t n = 0;
-    while (names[n]) {
-        if (!nearest && name[0] && strcasestr(names[n], name))
-            nearest = names[n];
-        n++;
-    }
-    if (nearest)
-        return nearest;
-    fields = ms_calloc(n, sizeof(*fields));
-    for (size_t i = 0; i < n; i++)
-        fields[i].name = names[i];
-    nearest = ms_fields_nearest(fields, n, name);
-    free(fields);
-    return nearest;
+    for (; names[n]; n++)
+        if (name[0] && strcasestr(names[n], name))
+            return names[n];
+    return ms_names_nearest((const char *const *)names, n, name);
 }
 
 static enum ms_status fail_unknown(const char *name, struct ms_error *err)
