@@ -5,30 +5,21 @@
 #include <math.h>
 #include <stdlib.h>
 
-static double slot_work_s(const struct ms_program *p, int64_t replica, int64_t stage)
-{
-    double work_s = 0;
-    for (size_t i = 0; i < p->n_tasks; i++) {
-        const struct ms_task *t = &p->tasks[i];
-        if (t->replica == replica && t->stage == stage &&
-            (t->kind == MS_TASK_SLOT || t->kind == MS_TASK_OP))
-            work_s += t->clock_s;
-    }
-    return work_s;
-}
-
 static void find_critical(const struct ms_program *p, struct ms_account *out)
 {
-    double most_s = -1;
-    for (int64_t replica = 0; replica < p->n_replicas; replica++)
-        for (int64_t stage = 0; stage < p->step->layout->pp; stage++) {
-            double work_s = slot_work_s(p, replica, stage);
-            if (work_s <= most_s * (1 + 1e-9))
-                continue;
-            most_s = work_s;
-            out->stage = stage;
-            out->replica = replica;
-        }
+    int64_t pp = p->step->layout->pp, n = p->n_replicas * pp, critical = 0;
+    double *work_s = ms_calloc((size_t)n, sizeof(*work_s)); /* [n_replicas][pp] */
+    for (size_t i = 0; i < p->n_tasks; i++) {
+        const struct ms_task *t = &p->tasks[i];
+        if (t->kind == MS_TASK_SLOT || t->kind == MS_TASK_OP)
+            work_s[t->replica * pp + t->stage] += t->clock_s;
+    }
+    for (int64_t cell = 1; cell < n; cell++)
+        if (work_s[cell] > work_s[critical] * (1 + 1e-9))
+            critical = cell;
+    out->replica = critical / pp;
+    out->stage = critical % pp;
+    free(work_s);
 }
 
 /* The gap [from_s, to_s] before `task`: up to when its last-ending send or gather ended it was that. */
@@ -66,19 +57,18 @@ static void book_slot(const struct ms_program *p, const struct ms_task *t, doubl
     out->extrapolated |= s->extrapolated;
 }
 
-/* Flow: the ops of the slot were tasks; what no op covers is waiting for flows, booked as dispatch. */
+/* Flow: the ops of the slot were tasks, in order of start; what none covers is booked as other. */
 static void book_ops(const struct ms_program *p, const struct ms_schedule_times *times,
                      int64_t slot, double from_s, double to_s, struct ms_account *out)
 {
     double at_s = from_s;
     for (size_t i = 0; i < p->n_tasks; i++) {
         const struct ms_task *t = &p->tasks[i];
-        double start_s = times->start_s[i], end_s = fmin(times->end_s[i], to_s);
+        double end_s = fmin(times->end_s[i], to_s);
         if (t->slot != slot || t->stage != out->stage || t->replica != out->replica ||
             (t->kind != MS_TASK_OP && t->kind != MS_TASK_FLOW) || end_s <= at_s)
             continue;
-        out->breakdown_s[t->category] += end_s - at_s; /* tasks are in order of start */
-        (void)start_s;
+        out->breakdown_s[t->category] += end_s - at_s;
         at_s = end_s;
     }
     out->breakdown_s[MS_CAT_OTHER] += to_s - at_s;

@@ -41,8 +41,8 @@ static int64_t choose_ep(const struct ms_prediction *p)
 static bool fits(const struct ms_prediction *p, const struct ms_recipe *recipe)
 {
     struct ms_cluster cluster;
-    static struct ms_layout layout; /* large; no recursion here */
-    static struct ms_memory memory;
+    struct ms_layout layout;
+    struct ms_memory memory;
     if (ms_cluster_init(&p->topo, recipe->gpus, recipe->gpus_per_domain,
                         recipe->spare_gpus_per_domain, &cluster, NULL) != MS_OK ||
         ms_layout_init(&cluster, &p->arch, recipe, &layout, NULL) != MS_OK)

@@ -34,7 +34,8 @@ static bool visit(const struct ms_program *p, int64_t root, char *state, int64_t
     return true;
 }
 
-bool ms_estimate_order(const struct ms_program *program, int64_t *order)
+/* Tasks in an order in which each follows its dependencies, [n_tasks]; false if there is a cycle. */
+static bool find_order(const struct ms_program *program, int64_t *order)
 {
     char *state = ms_calloc(program->n_tasks, 1);
     int64_t *stack = ms_calloc(program->n_tasks + 1, sizeof(*stack));
@@ -60,7 +61,7 @@ enum ms_status ms_estimate_run(const struct ms_program *program, struct ms_sched
                                struct ms_error *err)
 {
     int64_t *order = ms_calloc(program->n_tasks, sizeof(*order));
-    bool ok = ms_estimate_order(program, order);
+    bool ok = find_order(program, order);
     for (size_t i = 0; ok && i < program->n_tasks; i++) {
         const struct ms_task *t = &program->tasks[order[i]];
         double start_s = 0;

@@ -11,7 +11,4 @@
 MS_MUST_CHECK enum ms_status ms_estimate_run(const struct ms_program *program,
                                              struct ms_schedule_times *times, struct ms_error *err);
 
-/* Tasks in an order in which each follows its dependencies, [n_tasks]; false if there is a cycle. */
-bool ms_estimate_order(const struct ms_program *program, int64_t *order);
-
 #endif

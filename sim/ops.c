@@ -114,22 +114,19 @@ void ms_emit_quantize(struct ms_emitter *e, enum ms_dtype dtype, double m, doubl
     ms_emit_cost(e, "quantize", MS_CAT_QUANTIZE, &cost, 1);
 }
 
-/* The weight gradient also reads and writes the accumulated gradient in HBM. */
-static struct ms_cost weight_gradient_cost(const struct ms_emitter *e, const struct ms_linear *l)
+void ms_emit_accumulate(const struct ms_emitter *e, double n_weights, struct ms_cost *cost)
 {
     double element = e->step->recipe->grad_reduce_dtype == MS_GRAD_FP32 ? 4 : 2;
-    struct ms_cost cost = ms_cost_gemm(
-        e->step->device, &(struct ms_gemm){.m = l->n, .n = l->k, .k = l->m, .dtype = l->dtype});
-    struct ms_cost accumulate = ms_cost_memory(e->step->device, 2 * element * l->n * l->k, 1);
-    cost.time_s = fmax(cost.time_s, accumulate.time_s);
-    cost.hbm_bytes += accumulate.hbm_bytes;
-    return cost;
+    struct ms_cost accumulate = ms_cost_memory(e->step->device, 2 * element * n_weights, 1);
+    cost->time_s = fmax(cost->time_s, accumulate.time_s);
+    cost->hbm_bytes += accumulate.hbm_bytes;
 }
 
 void ms_emit_linear(struct ms_emitter *e, const struct ms_linear *l)
 {
     struct ms_gemm forward = {.m = l->m, .n = l->n, .k = l->k, .dtype = l->dtype};
     struct ms_gemm data = {.m = l->m, .n = l->k, .k = l->n, .dtype = l->dtype};
+    struct ms_gemm weight = {.m = l->n, .n = l->k, .k = l->m, .dtype = l->dtype};
     struct ms_cost cost;
     if (!ms_emit_backward(e)) {
         if (!l->quantized_input)
@@ -141,7 +138,8 @@ void ms_emit_linear(struct ms_emitter *e, const struct ms_linear *l)
     ms_emit_quantize(e, l->dtype, l->m, l->n);
     cost = ms_cost_gemm(e->step->device, &data);
     ms_emit_cost(e, l->name, e->category, &cost, 1);
-    cost = weight_gradient_cost(e, l);
+    cost = ms_cost_gemm(e->step->device, &weight);
+    ms_emit_accumulate(e, l->n * l->k, &cost);
     ms_emit_cost(e, l->name, e->category, &cost, 1)->deferrable =
         e->deferrable || (e->step->recipe->overlap & MS_OVERLAP_WGRAD);
 }

@@ -39,6 +39,8 @@ void ms_emit_memory(struct ms_emitter *e, const char *name, double forward_bytes
 void ms_emit_quantize(struct ms_emitter *e, enum ms_dtype dtype, double m, double k);
 /* Forward: quantise input, GEMM. Backward: quantise gradient, data gradient, weight gradient. */
 void ms_emit_linear(struct ms_emitter *e, const struct ms_linear *linear);
+/* A weight-gradient GEMM also reads and writes the accumulated gradient of `n_weights`: raises its cost. */
+void ms_emit_accumulate(const struct ms_emitter *e, double n_weights, struct ms_cost *cost);
 /* A collective of the current module over a group of the layout; `hidden_s` of it runs under compute. */
 void ms_emit_collective(struct ms_emitter *e, const char *name, enum ms_category category,
                         enum ms_group_kind kind, const struct ms_collective_shape *shape,

@@ -135,21 +135,18 @@ static struct ms_cost expert_gemm_cost(const struct ms_emitter *e, const struct 
     const struct expert_gemm *g = shape;
     const struct ms_step *s = e->step;
     int64_t local = s->arch->n_experts / s->layout->ep;
-    double tokens[LOCAL_MAX], element = s->recipe->grad_reduce_dtype == MS_GRAD_FP32 ? 4 : 2;
+    double tokens[LOCAL_MAX];
     double capacity = ms_emit_tokens(e) * (double)(s->arch->topk * s->layout->etp) / (double)local *
                       s->recipe->capacity_factor;
     struct ms_gemm gemm = {.n = g->n, .k = g->k, .dtype = ms_recipe_expert_dtype(s->recipe)};
-    struct ms_cost cost, accumulate;
+    struct ms_cost cost;
     MS_REQUIRE(local <= LOCAL_MAX);
     for (int64_t x = 0; x < local; x++)
         tokens[x] = traffic->expert_tokens[i * local + x] * (double)s->layout->etp;
     cost = ms_cost_grouped_gemm(s->device, &gemm, (enum ms_expert_gemm)s->recipe->expert_gemm,
                                 tokens, local, capacity);
-    if (!g->weight_gradient)
-        return cost;
-    accumulate = ms_cost_memory(s->device, 2 * element * g->n * g->k * (double)local, 1);
-    cost.time_s = fmax(cost.time_s, accumulate.time_s);
-    cost.hbm_bytes += accumulate.hbm_bytes;
+    if (g->weight_gradient)
+        ms_emit_accumulate(e, g->n * g->k * (double)local, &cost);
     return cost;
 }
 
@@ -234,11 +231,12 @@ static void emit_exchange(struct ms_emitter *e, const char *name, enum ms_catego
     const struct ms_layout *l = s->layout;
     struct ms_exchange_rates rates = ms_cost_exchange_rates(
         s->device, (enum ms_dispatcher)s->recipe->dispatcher, s->recipe->dispatcher_sms, l->ep);
-    int64_t ports_at = (int64_t)e->ops->n_ports, ranks_at = reserve_ranks(e->ops, l->cell_ranks);
+    int64_t ports_at = (int64_t)e->ops->n_ports, ranks_at;
     struct ms_cost cost = {.relative_uncertainty = rates.relative_uncertainty};
     struct ms_op *op;
     if (l->ep == 1)
         return;
+    ranks_at = reserve_ranks(e->ops, l->cell_ranks);
     e->ops->n_ports += (size_t)l->cell_ranks;
     ms_grow((void **)&e->ops->ports, &e->ops->port_capacity, e->ops->n_ports,
             sizeof(*e->ops->ports));

@@ -51,11 +51,8 @@ static enum ms_status load(struct ms_prediction *out, struct ms_error *err)
     if (status == MS_OK)
         status = ms_device_load(&out->topo, &out->device, err);
     if (status == MS_OK)
-        status = ms_cluster_init(&out->topo, r->gpus, r->gpus_per_domain, r->spare_gpus_per_domain,
-                                 &out->cluster, err);
-    if (status == MS_OK)
         status = ms_defaults_fill(out, err);
-    if (status == MS_OK) /* again: the recipe may say how many GPUs of a domain are used */
+    if (status == MS_OK) /* after the recipe, which may say how many GPUs of a domain are used */
         status = ms_cluster_init(&out->topo, r->gpus, r->gpus_per_domain, r->spare_gpus_per_domain,
                                  &out->cluster, err);
     if (status == MS_OK)
@@ -207,10 +204,10 @@ static void fill_times(struct ms_prediction *out, const struct maker *m)
                      "some kernels have shapes outside those their constants were measured on");
 }
 
-static void fill_notes(struct ms_prediction *out)
+static void fill_notes(struct ms_prediction *out, const struct ms_step *step)
 {
     const struct ms_recipe *r = &out->recipe;
-    struct ms_group ep = ms_layout_worst_group(&out->layout, MS_GROUP_EP);
+    struct ms_group ep = step->worst_group[MS_GROUP_EP];
     if (out->routing.layers)
         ms_notes_add(&out->assumptions, "routing: %s", out->routing_note);
     ms_notes_add(&out->assumptions,
@@ -272,7 +269,7 @@ static enum ms_status make(struct maker *m, const struct ms_predict_extras *extr
         return status;
     fill_times(out, m);
     fill_rates(out, m->program);
-    fill_notes(out);
+    fill_notes(out, &m->step);
     if (extras->timeline) {
         if (out->recipe.fidelity == MS_FIDELITY_FLOW)
             return ms_fail(err, MS_E_USAGE, "--timeline", "is for fidelity estimate and step");

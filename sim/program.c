@@ -7,6 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct ms_task ms_program_task(enum ms_task_kind kind, enum ms_category category, const char *name,
+                               int64_t stage, int64_t replica)
+{
+    return (struct ms_task){.kind = kind,
+                            .category = category,
+                            .name = name,
+                            .stage = stage,
+                            .replica = replica,
+                            .slot = -1,
+                            .segment = -1,
+                            .from = -1,
+                            .to = -1};
+}
+
 int64_t ms_program_add(struct ms_program *p, const struct ms_task *task)
 {
     MS_REQUIRE(isfinite(task->clock_s) && task->clock_s >= 0);
@@ -32,7 +46,8 @@ void ms_program_edge(struct ms_program *p, int64_t before, int64_t after)
     p->edges[p->n_edges++] = (struct ms_edge){before, after};
 }
 
-static int64_t slot_index(const struct ms_program *p, int64_t replica, int64_t stage, int64_t slot)
+int64_t ms_program_slot_index(const struct ms_program *p, int64_t replica, int64_t stage,
+                              int64_t slot)
 {
     const struct ms_layout *l = p->step->layout;
     int64_t stride = 2 * l->n_microbatches * l->vp; /* the most slots a stage can have */
@@ -42,13 +57,13 @@ static int64_t slot_index(const struct ms_program *p, int64_t replica, int64_t s
 int64_t ms_program_slot(const struct ms_program *program, int64_t replica, int64_t stage,
                         int64_t slot)
 {
-    return program->slot_task[slot_index(program, replica, stage, slot)];
+    return program->slot_task[ms_program_slot_index(program, replica, stage, slot)];
 }
 
 int64_t ms_program_slot_first(const struct ms_program *program, int64_t replica, int64_t stage,
                               int64_t slot)
 {
-    return program->slot_first[slot_index(program, replica, stage, slot)];
+    return program->slot_first[ms_program_slot_index(program, replica, stage, slot)];
 }
 
 bool ms_program_slot_work(const struct ms_program *program, int64_t replica, int64_t stage,
@@ -62,6 +77,18 @@ bool ms_program_slot_work(const struct ms_program *program, int64_t replica, int
                             .cell = program->replicas[replica],
                             .microbatch = forward ? s->forward_mb : s->backward_mb};
     return out->microbatch >= 0;
+}
+
+void ms_program_slot_ops(const struct ms_program *program, int64_t replica, int64_t stage,
+                         int64_t slot, struct ms_ops *forward, struct ms_ops *backward)
+{
+    struct ms_work work;
+    ms_ops_clear(forward);
+    ms_ops_clear(backward);
+    if (ms_program_slot_work(program, replica, stage, slot, MS_PASS_FORWARD, &work))
+        ms_ops_chunk(program->step, &work, forward);
+    if (ms_program_slot_work(program, replica, stage, slot, MS_PASS_BACKWARD, &work))
+        ms_ops_chunk(program->step, &work, backward);
 }
 
 static int64_t *pass_entry(const struct ms_program *p, int64_t stage, enum ms_pass pass,
@@ -129,7 +156,7 @@ static void make_schedules(struct ms_program *p)
                 *pass_entry(p, stage, MS_PASS_BACKWARD, s->backward_mb, s->backward_v) = i;
         }
     }
-    n = (size_t)slot_index(p, p->n_replicas, 0, 0);
+    n = (size_t)ms_program_slot_index(p, p->n_replicas, 0, 0);
     p->slot_first = ms_calloc(n, sizeof(*p->slot_first));
     p->slot_task = ms_calloc(n, sizeof(*p->slot_task));
 }

@@ -93,4 +93,8 @@ int64_t ms_program_slot_first(const struct ms_program *program, int64_t replica,
 bool ms_program_slot_work(const struct ms_program *program, int64_t replica, int64_t stage,
                           int64_t slot, enum ms_pass pass, struct ms_work *out);
 
+/* Replaces both lists by the ops of the slot's passes; the list of an absent pass is empty. */
+void ms_program_slot_ops(const struct ms_program *program, int64_t replica, int64_t stage,
+                         int64_t slot, struct ms_ops *forward, struct ms_ops *backward);
+
 #endif

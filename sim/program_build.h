@@ -11,9 +11,16 @@ struct ms_sharing {
     double gather_s;          /* how long parameter gathers run into the step */
 };
 
+/* A task that takes no time, of no slot, segment or flow: the caller sets what it has. */
+struct ms_task ms_program_task(enum ms_task_kind kind, enum ms_category category, const char *name,
+                               int64_t stage, int64_t replica);
 int64_t ms_program_add(struct ms_program *p, const struct ms_task *task);
 void ms_program_range(struct ms_program *p, int64_t task, const struct ms_range *range);
 void ms_program_edge(struct ms_program *p, int64_t before, int64_t after);
+
+/* Place of a slot in program->slot_first and slot_task. */
+int64_t ms_program_slot_index(const struct ms_program *p, int64_t replica, int64_t stage,
+                              int64_t slot);
 
 /* Slots of all stages and replicas with their order. program_slots.c */
 void ms_program_add_slots(struct ms_program *p, const struct ms_sharing *sharing, bool flow);

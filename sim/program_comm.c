@@ -45,15 +45,9 @@ static void add_send(struct ms_program *p, int64_t replica, const struct ms_work
     bool forward = work->pass == MS_PASS_FORWARD;
     int64_t chunk = work->v * l->pp + work->stage, next = chunk + (forward ? 1 : -1);
     int64_t from = ms_layout_cell_first(l, work->stage, work->cell), to, to_slot, id;
-    struct ms_task task = {.kind = MS_TASK_P2P,
-                           .category = MS_CAT_PP_COMM,
-                           .name = forward ? "send_activations" : "send_gradients",
-                           .stage = work->stage,
-                           .replica = replica,
-                           .slot = -1,
-                           .segment = -1,
-                           .from = -1,
-                           .to = -1};
+    struct ms_task task =
+        ms_program_task(MS_TASK_P2P, MS_CAT_PP_COMM,
+                        forward ? "send_activations" : "send_gradients", work->stage, replica);
     if (next < 0 || next >= l->pp * l->vp)
         return;
     to = ms_layout_cell_first(l, next % l->pp, work->cell);
@@ -93,7 +87,7 @@ struct update {
 
 static struct ms_collective_cost update_cost(const struct ms_program *p, const struct update *u)
 {
-    struct ms_group g = ms_layout_worst_group(p->step->layout, u->group);
+    struct ms_group g = p->step->worst_group[u->group];
     return ms_cost_collective(p->step->device,
                               &(struct ms_collective_shape){.op = u->op,
                                                             .n_ranks = g.n_ranks,
@@ -106,15 +100,7 @@ static int64_t add_update(struct ms_program *p, int64_t stage, const struct upda
 {
     const struct ms_layout *l = p->step->layout;
     struct ms_collective_cost cost;
-    struct ms_task task = {.kind = MS_TASK_COLLECTIVE,
-                           .category = MS_CAT_DP_COMM,
-                           .name = u->name,
-                           .stage = stage,
-                           .replica = -1,
-                           .slot = -1,
-                           .segment = -1,
-                           .from = -1,
-                           .to = -1};
+    struct ms_task task = ms_program_task(MS_TASK_COLLECTIVE, MS_CAT_DP_COMM, u->name, stage, -1);
     int64_t id;
     if (u->size_bytes <= 0 || ms_layout_group_size(l, u->group) == 1)
         return -1;
@@ -216,15 +202,8 @@ static struct ms_task optimizer_task(const struct ms_program *p, int64_t stage, 
 {
     const struct ms_step *s = p->step;
     const struct ms_layout *l = s->layout;
-    struct ms_task task = {.kind = MS_TASK_OPTIMIZER,
-                           .category = MS_CAT_OPTIMIZER,
-                           .name = "optimizer",
-                           .stage = stage,
-                           .replica = replica,
-                           .slot = -1,
-                           .segment = -1,
-                           .from = -1,
-                           .to = -1};
+    struct ms_task task =
+        ms_program_task(MS_TASK_OPTIMIZER, MS_CAT_OPTIMIZER, "optimizer", stage, replica);
     double params = 0;
     for (int64_t v = 0; v < l->vp; v++) {
         struct ms_rank_params c = ms_memory_chunk_params(l, ms_layout_chunk(l, stage, v));
@@ -240,15 +219,8 @@ static struct ms_task optimizer_task(const struct ms_program *p, int64_t stage, 
 static int64_t add_gradient_norm(struct ms_program *p)
 {
     const struct ms_layout *l = p->step->layout;
-    struct ms_task task = {.kind = MS_TASK_COLLECTIVE,
-                           .category = MS_CAT_DP_COMM,
-                           .name = "gradient_norm",
-                           .stage = -1,
-                           .replica = -1,
-                           .slot = -1,
-                           .segment = -1,
-                           .from = -1,
-                           .to = -1};
+    struct ms_task task =
+        ms_program_task(MS_TASK_COLLECTIVE, MS_CAT_DP_COMM, "gradient_norm", -1, -1);
     struct ms_collective_shape shape = {.op = MS_COLLECTIVE_ALL_REDUCE,
                                         .n_ranks = l->cluster->gpus,
                                         .ranks_per_domain = l->cluster->n_domains > 1

@@ -25,13 +25,7 @@ static int64_t *cached(struct builder *b, int64_t replica, int64_t stage, const 
 
 static void fill_ops(struct builder *b, int64_t replica, int64_t stage, int64_t slot)
 {
-    struct ms_work work;
-    ms_ops_clear(&b->forward);
-    ms_ops_clear(&b->backward);
-    if (ms_program_slot_work(b->p, replica, stage, slot, MS_PASS_FORWARD, &work))
-        ms_ops_chunk(b->p->step, &work, &b->forward);
-    if (ms_program_slot_work(b->p, replica, stage, slot, MS_PASS_BACKWARD, &work))
-        ms_ops_chunk(b->p->step, &work, &b->backward);
+    ms_program_slot_ops(b->p, replica, stage, slot, &b->forward, &b->backward);
 }
 
 /* Segment of a slot: index into program->segments. */
@@ -49,33 +43,19 @@ static int64_t slot_segment(struct builder *b, int64_t replica, int64_t stage, i
     return (int64_t)p->n_segments - 1;
 }
 
-/* Whether other tasks can use the ports of `stage` while this slot runs. `elapsed_s` is the work of the
- * slots before it: a lower bound of its start. */
-static void shared_tiers(const struct builder *b, int64_t stage, int64_t slot, double elapsed_s,
-                         bool *nvlink, bool *nic)
-{
-    const struct ms_program *p = b->p;
-    const struct ms_sharing *s = b->sharing;
-    int64_t last_mb = p->step->layout->n_microbatches - 1;
-    bool update = p->step->recipe->zero == 3 || elapsed_s < 2 * s->gather_s;
-    for (int64_t i = 0; i < slot && !update; i++)
-        update = p->slots[stage][i].backward_mb == last_mb; /* its gradients are on their way */
-    *nvlink = s->p2p_nvlink || (update && s->dp_nvlink);
-    *nic = s->p2p_nic || (update && s->dp_nic);
-}
-
-static void add_slot_ranges(struct builder *b, int64_t task, double elapsed_s)
+/* Bytes of a slot on the tiers where other tasks can meet it: sends all step long, gradients and parameters
+ * if `update` says that they may be on their way. */
+static void add_slot_ranges(struct builder *b, int64_t task, bool update)
 {
     struct ms_program *p = b->p;
     const struct ms_layout *l = p->step->layout;
+    const struct ms_sharing *s = b->sharing;
     const struct ms_task *t = &p->tasks[task];
     struct ms_range range = {ms_layout_cell_first(l, t->stage, p->replicas[t->replica]),
                              l->cell_ranks, p->segments[t->segment].mean_bytes};
-    bool nvlink, nic;
-    shared_tiers(b, t->stage, t->slot, elapsed_s, &nvlink, &nic);
-    if (!nvlink)
+    if (!s->p2p_nvlink && !(update && s->dp_nvlink))
         range.bytes.nvlink_send = range.bytes.nvlink_receive = 0;
-    if (!nic)
+    if (!s->p2p_nic && !(update && s->dp_nic))
         range.bytes.nic_send = range.bytes.nic_receive = 0;
     if (range.bytes.nvlink_send > 0 || range.bytes.nic_send > 0)
         ms_program_range(p, task, &range);
@@ -226,37 +206,41 @@ static int64_t add_slot_ops(struct builder *b, const struct ms_task *slot, int64
     return last;
 }
 
+static struct ms_task slot_task(const struct builder *b, int64_t replica, int64_t stage,
+                                int64_t slot, int64_t segment)
+{
+    const struct ms_slot *s = &b->p->slots[stage][slot];
+    const char *name = s->backward_mb < 0  ? "forward"
+                       : s->forward_mb < 0 ? "backward"
+                                           : "forward+backward";
+    struct ms_task task = ms_program_task(MS_TASK_SLOT, MS_CAT_OTHER, name, stage, replica);
+    task.slot = slot;
+    task.segment = segment;
+    task.clock_s = b->p->segments[segment].time_s;
+    return task;
+}
+
 static void add_stage(struct builder *b, int64_t replica, int64_t stage)
 {
     struct ms_program *p = b->p;
-    const struct ms_layout *l = p->step->layout;
-    int64_t stride = 2 * l->n_microbatches * l->vp, after = -1;
-    double elapsed_s = 0;
+    int64_t after = -1, last_mb = p->step->layout->n_microbatches - 1;
+    bool reducing = false; /* gradients of some chunk are complete */
+    double elapsed_s = 0;  /* work of the slots before: a lower bound of the slot's start */
     for (int64_t slot = 0; slot < p->n_slots[stage]; slot++) {
-        int64_t segment = slot_segment(b, replica, stage, slot);
-        const struct ms_slot *s = &p->slots[stage][slot];
-        struct ms_task task = {.kind = MS_TASK_SLOT,
-                               .name = s->backward_mb < 0  ? "forward"
-                                       : s->forward_mb < 0 ? "backward"
-                                                           : "forward+backward",
-                               .category = MS_CAT_OTHER,
-                               .stage = stage,
-                               .replica = replica,
-                               .slot = slot,
-                               .clock_s = p->segments[segment].time_s,
-                               .segment = segment,
-                               .from = -1,
-                               .to = -1};
-        int64_t first;
+        int64_t segment = slot_segment(b, replica, stage, slot), first;
+        int64_t index = ms_program_slot_index(p, replica, stage, slot);
+        struct ms_task task = slot_task(b, replica, stage, slot, segment);
+        bool gathering = p->step->recipe->zero == 3 || elapsed_s < 2 * b->sharing->gather_s;
         if (b->flow) {
             after = add_slot_ops(b, &task, after, &first);
         } else {
             first = after = add_task(b, &task, after);
-            add_slot_ranges(b, after, elapsed_s);
+            add_slot_ranges(b, after, gathering || reducing);
         }
-        p->slot_first[(replica * l->pp + stage) * stride + slot] = first;
-        p->slot_task[(replica * l->pp + stage) * stride + slot] = after;
+        p->slot_first[index] = first;
+        p->slot_task[index] = after;
         elapsed_s += task.clock_s;
+        reducing |= p->slots[stage][slot].backward_mb == last_mb;
         count_segment(p, &p->segments[segment]);
     }
 }

@@ -148,6 +148,8 @@ enum ms_status ms_step_init(const struct ms_recipe *recipe, const struct ms_arch
     if (status != MS_OK)
         return status;
     step.groups_per_cell = layout->cell_ranks / (layout->ep * layout->etp);
+    for (int kind = 0; kind < MS_N_GROUPS; kind++)
+        step.worst_group[kind] = ms_layout_worst_group(layout, (enum ms_group_kind)kind);
     find_patterns(&step);
     status = open_routing(&step, err);
     if (status != MS_OK) {

@@ -24,7 +24,8 @@ struct ms_step {
     const struct ms_cluster *cluster;
     const struct ms_layout *layout;
     const struct ms_device *device;
-    int64_t groups_per_cell; /* EP groups (of one etp index) in a cell */
+    struct ms_group worst_group[MS_N_GROUPS]; /* ms_layout_worst_group of each kind */
+    int64_t groups_per_cell;                  /* EP groups (of one etp index) in a cell */
     struct ms_pattern *patterns;
     int64_t n_patterns;
     int64_t *pattern_of;         /* [pp][n_cells][groups_per_cell] */

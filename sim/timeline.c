@@ -89,14 +89,8 @@ static void write_slot(struct writer *w, int64_t stage, int64_t slot, struct ms_
     int64_t first = ms_layout_cell_first(p->step->layout, stage, p->replicas[w->replica]);
     struct ms_segment segment;
     struct ms_span *spans;
-    struct ms_work work;
     size_t n_spans;
-    ms_ops_clear(forward);
-    ms_ops_clear(backward);
-    if (ms_program_slot_work(p, w->replica, stage, slot, MS_PASS_FORWARD, &work))
-        ms_ops_chunk(p->step, &work, forward);
-    if (ms_program_slot_work(p, w->replica, stage, slot, MS_PASS_BACKWARD, &work))
-        ms_ops_chunk(p->step, &work, backward);
+    ms_program_slot_ops(p, w->replica, stage, slot, forward, backward);
     n_spans = forward->n + backward->n;
     spans = ms_calloc(n_spans, sizeof(*spans));
     ms_segment_run(forward, backward, n, &segment, spans);
